@@ -19,6 +19,7 @@ import (
 	"ostinato.dev/ostinato/internal/herd"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/podwatch"
@@ -44,16 +45,13 @@ type Options struct {
 	// BulkQPS limits how many Pods a second this process creates, deletes or releases for plans
 	// about many (job.Bulk); 0 or less means no limit.
 	BulkQPS float32
-	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours), and
-	// TakeOverCronJobs CronJobs of batch/v1.
+	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours), and TakeOverCronJobs CronJobs of batch/v1.
 	TakeOverJobs, TakeOverCronJobs bool
 	// JobDefaults fill in what a Job does not say.
 	JobDefaults job.Defaults
-	// WatchShards is the number of PodWatch workflows; 0 takes any. Those of another number
-	// are turned away, so that they end.
+	// WatchShards is the number of PodWatch workflows; 0 takes any. Those of another number are turned away, so that they end.
 	WatchShards int
-	// AcceptSignals are the signals that people may send to objects through Temporal; an
-	// object can narrow them by annotation.
+	// AcceptSignals are the signals that people may send to objects through Temporal; an object can narrow them by annotation.
 	AcceptSignals steering.Signals
 	// StampedUsers says that admission writes who has suspended a CronJob or made a Job for it.
 	StampedUsers bool
@@ -72,16 +70,19 @@ type Options struct {
 // Activities implements the activities of internal/protocol. It is safe for concurrent use.
 type Activities struct {
 	Options
-	bulk     *rate.Limiter
-	evidence *namespaceEvidence
-	room     *herd.Room
+	bulk *rate.Limiter
+	// namespaces has what Namespaces ask to be kept of their Pods: a request now and then for each Namespace, not one for
+	// each Pod. namespaceReads lets one caller look at a Namespace while others wait for what it finds.
+	namespaces     *lru.Cache
+	namespaceReads singleflight.Group
+	herds          *herd.Herds
 	// podRequests are the creates of Pods that are under way.
 	podRequests singleflight.Group
 	// noLogs are the nodes that have not answered, and all of them where logs may not be read: the right
 	// to read them is optional, and without it no request is wasted.
 	noLogs *cache.LRUExpireCache
-	// writes are the statuses that are written, lists those of all Pods of a namespace.
-	writes, lists *herd.FairSemaphore
+	// statusWrites are the statuses that are written, lists those of all Pods of a namespace.
+	statusWrites, lists *herd.FairSemaphore
 	// cronJobCache has the CronJobs that are remembered.
 	cronJobCache *lru.Cache
 	jobSearch    k8s.JobSearch
@@ -91,22 +92,19 @@ type Activities struct {
 
 // New returns activities.
 func New(options Options) *Activities {
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
+	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
 	options.Metrics.watch.Shards(options.WatchShards)
 	limit := rate.Inf
 	if options.BulkQPS > 0 {
 		limit = rate.Limit(options.BulkQPS)
 	}
-	if options.MaxHeld <= 0 {
-		options.MaxHeld = defaultMaxHeld
-	}
 	return &Activities{
-		Options: options, bulk: rate.NewLimiter(limit, max(1, int(options.BulkQPS))), evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
-		room:         herd.New(options.Clock, options.MaxHeld, options.Weights),
+		Options:      options,
+		bulk:         rate.NewLimiter(limit, max(1, int(options.BulkQPS))),
+		namespaces:   lru.New(maxNamespaces),
+		herds:        herd.New(options.Clock, cmp.Or(options.MaxHeld, 1000), options.Weights),
 		lists:        herd.NewFairSemaphore(maxLists, options.Weights),
-		writes:       herd.NewFairSemaphore(maxStatusWrites, options.Weights),
+		statusWrites: herd.NewFairSemaphore(maxStatusWrites, options.Weights),
 		refusedLog:   rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
 		cronJobCache: lru.New(maxKnownCronJobs),
 		noLogs:       cache.NewLRUExpireCacheWithClock(maxAway+1, options.Clock),
@@ -137,9 +135,8 @@ func (a *Activities) RegisterBulk(registry Registry) {
 	register(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
 }
 
-// register registers an activity that is about an object. It refuses what no workflow asks for before anything
-// is asked of the API server, counts what it refuses, and says who has asked. The activity reports, as long as it
-// is under way, that it goes on.
+// register registers an activity that is about an object. It refuses what no workflow asks for before anything is asked of the
+// API server, counts what it refuses, and says who has asked. The activity reports, as long as it is under way, that it goes on.
 func register[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, perform func(context.Context, Request) (Result, error)) {
 	registry.RegisterActivityWithOptions(func(ctx context.Context, request Request) (result Result, err error) {
 		if err = a.serves(about(request)); err == nil {
@@ -147,7 +144,7 @@ func register[Request, Result any](a *Activities, registry Registry, name string
 			defer stop()
 			result, err = perform(kept, request)
 		}
-		a.countRefused(ctx, name, cmp.Or(refusedFor(err), notPrescribed(result)), err)
+		a.countRefused(ctx, name, result, err)
 		return result, err
 	}, activity.RegisterOptions{Name: name})
 }
@@ -165,24 +162,16 @@ func (a *Activities) jobWorkflow(namespace, name string) string {
 // refusedReasons are the types of the errors by which an activity refuses a request that no
 // workflow of Ostinato's makes, and the reason of a Refusal that says the same of a start or of Pods.
 var refusedReasons = []string{
-	protocol.InvalidRequestErrorType, NotServedErrorType, NotTakenOverErrorType, protocol.RefusedNotPrescribed,
+	protocol.InvalidRequestErrorType, NotServedErrorType, NotTakenOverErrorType, ledger.NotPrescribed,
 }
 
 // refusalsLogged is how many refused requests a second are logged, with who asked. Whoever may write
 // to Temporal may ask as often as he likes.
 const refusalsLogged = 1
 
-// refusedFor returns the reason for which an error refuses a request; empty for other errors.
-func refusedFor(err error) string {
-	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && slices.Contains(refusedReasons, application.Type()) {
-		return application.Type()
-	}
-	return ""
-}
-
-// notPrescribed returns the reason of a result which says that the object does not ask for what the
-// request does; empty for others.
-func notPrescribed(result any) string {
+// countRefused counts a request that was refused: by its error, or by a result which says that the object does not ask
+// for what the request does.
+func (a *Activities) countRefused(ctx context.Context, name string, result any, err error) {
 	var refused *protocol.Refusal
 	switch result := result.(type) {
 	case protocol.StartRunResult:
@@ -190,15 +179,13 @@ func notPrescribed(result any) string {
 	case protocol.JobResult:
 		refused = result.Refused
 	}
-	if refused == nil || refused.Reason != protocol.RefusedNotPrescribed {
-		return ""
+	var reason string
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		reason = application.Type()
+	} else if refused != nil {
+		reason = refused.Reason
 	}
-	return refused.Reason
-}
-
-// countRefused counts a request that was refused, unless reason is empty.
-func (a *Activities) countRefused(ctx context.Context, name, reason string, err error) {
-	if reason == "" {
+	if !slices.Contains(refusedReasons, reason) {
 		return
 	}
 	a.Metrics.requestsRefused.WithLabelValues(name, reason).Inc()

@@ -72,7 +72,7 @@ func BenchmarkAddedToARun(b *testing.B) {
 			fail(a.serves(aJob(reference)))
 			fail(event.Validate(events))
 			gate.pass("shop")
-			a.countRefused(b.Context(), protocol.CarryOutActivity, refusedFor(nil), nil)
+			a.countRefused(b.Context(), protocol.CarryOutActivity, protocol.JobResult{}, nil)
 		}
 		for range 3 {
 			fail(job.ValidateStatus(status))
@@ -84,6 +84,6 @@ func BenchmarkAddedToARun(b *testing.B) {
 		if schedule.Prescribed(cronJob, start, now) != "" {
 			b.Fatal("the start is not prescribed")
 		}
-		a.room.Join(start.Scheduled, "shop").Leave()
+		a.herds.Join(start.Scheduled, "shop").Leave()
 	}
 }

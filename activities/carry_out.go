@@ -15,6 +15,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -46,11 +47,15 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		return result, err
 	}
 	if refused != nil {
-		return a.refusedJob(owner, refused), nil
+		result.Refused = refused
+		if refused.Reason == ledger.NotPrescribed {
+			result.Current, result.CurrentSpec = &owner.Status, ptr.To(a.specOf(owner))
+		}
+		return result, nil
 	}
 	events := a.Events.besides(len(request.Events))
 	pace, _ := a.pace(len(request.Creates)+len(request.Deletes), len(request.Releases))
-	result.Created, result.Refused, err = a.createPods(ctx, creation{owner, request.Creates, request.Status, events, pace})
+	result.Created, result.Refused, err = a.createPods(ctx, owner, request.Creates, request.Status, events, pace)
 	if err != nil || result.Refused != nil {
 		return result, err
 	}
@@ -63,17 +68,12 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	if err != nil {
 		return result, err
 	}
-	news := true
 	if request.Status != nil {
-		var done bool
-		news, done, err = a.applyJobStatus(ctx, owner, fresh, request, &result)
-		if err != nil || !done {
+		if result, done, err = a.requestJobStatus(ctx, owner, fresh, request, result); err != nil || !done {
 			return result, err
 		}
 	} else {
 		a.Metrics.countHandled(request.Handled)
-	}
-	if news {
 		a.Events.on(aJob(request.Job), request.Events...)
 	}
 	result.Logs = a.readLogs(ctx, owner, request.Releases)
@@ -116,27 +116,48 @@ func matched(owner *batchv1.Job, completed job.Indexes, result *protocol.JobResu
 	return ok
 }
 
-// applyJobStatus writes the status; done is false when the result says why not. There is news when the
-// write changed the status of a Job that had not ended: what ended it has emitted its Events.
-func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (news, done bool, err error) {
+// requestJobStatus writes the status and emits the request's Events; done is false when the result says why not. The write goes
+// on where the attempt that sent it is given up, and its Events come: the next attempt finds the status there.
+func (a *Activities) requestJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result protocol.JobResult) (protocol.JobResult, bool, error) {
+	var done bool
+	var err error
+	given, answered := result, make(chan struct{})
+	go func() {
+		defer close(answered)
+		done, err = a.applyJobStatus(ctx, owner, fresh, request, &given)
+	}()
+	select {
+	case <-ctx.Done():
+		return result, false, outage(ctx.Err(), "apply status of Job %s/%s", owner.Namespace, owner.Name)
+	case <-answered:
+		return given, done, err
+	}
+}
+
+// applyJobStatus writes the status; done is false when the result says why not. Events are emitted when the
+// write changed the status of a Job that had not ended: what ended it has emitted its own.
+func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (done bool, err error) {
 	before, after, over, err := a.writeJobStatus(ctx, owner, fresh, request, result)
 	refused := refusal(err)
 	switch {
 	case over:
-		return false, false, err
+		return false, err
 	case errors.Is(err, k8s.ErrGone):
 		result.Gone = true
-		return false, false, nil
+		return false, nil
 	case refused != nil:
 		a.Metrics.countRefusal("JobStatus", refused)
-		return false, false, a.refuseStatus(ctx, owner, refused, result)
+		return false, a.refuseStatus(ctx, owner, refused, result)
 	case err != nil:
-		return false, false, outage(err, "apply status of Job %s/%s", owner.Namespace, owner.Name)
+		return false, outage(err, "apply status of Job %s/%s", owner.Namespace, owner.Name)
 	case apiequality.Semantic.DeepEqual(before.Status, after.Status):
-		return false, true, nil
+		return true, nil
 	}
 	a.Metrics.countStatus(before, after, request.Handled)
-	return claim.Finished(before) == nil, true, nil
+	if claim.Finished(before) == nil {
+		a.Events.on(aJob(request.Job), request.Events...)
+	}
+	return true, nil
 }
 
 // refuseStatus reports the refusal and the Job as it now is, so that the next plan starts from there.
@@ -153,17 +174,12 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 	return nil
 }
 
-// onlyWritesStatus reports whether a JobRequest needs no live read first: it begins with the write of a
-// status, which is refused unless the object in etcd is the one that was read, and asks for no
-// logs, which the Job may have opted out of meanwhile.
-func onlyWritesStatus(request protocol.JobRequest) bool {
-	return request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 &&
-		!slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
-}
-
-// plannedJob reads the Job of a request; done says that the answer is given already.
+// plannedJob reads the Job of a request; done says that the answer is given already. No live read is needed where the
+// request begins with the write of a status, which is refused unless the object in etcd is the one that was read, and
+// asks for no logs, which the Job may have opted out of meanwhile.
 func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, fresh freshness, done bool, err error) {
-	if onlyWritesStatus(request) {
+	logs := slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
+	if request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 && !logs {
 		owner, result, done, err = a.jobFor(ctx, request.Job, cached)
 		if err == nil && !done && !a.unplanned(owner, request.Digest, request.Base, new(protocol.JobResult)) {
 			return owner, result, cached, false, nil

@@ -21,6 +21,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -170,7 +171,7 @@ func TestNoPodIsCreatedForAJobThatEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{object}, nil)
 			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
-			if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed || result.Current == nil || result.CurrentSpec == nil || len(s.writes()) != 0 {
+			if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed || result.Current == nil || result.CurrentSpec == nil || len(s.writes()) != 0 {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}
 		})
@@ -189,14 +190,14 @@ func TestRefusedCreateIsData(t *testing.T) {
 		reason string
 		silent bool
 	}{
-		"quota":                 {apierrors.NewForbidden(pods, "x", errors.New("exceeded quota")), protocol.RefusedForbidden, false},
-		"invalid":               {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil), protocol.RefusedInvalid, false},
-		"bad request":           {apierrors.NewBadRequest("no"), protocol.RefusedOther, false},
-		"namespace terminating": {terminatingNamespace(), protocol.RefusedNamespaceTerminating, true},
-		"namespace gone":        {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), protocol.RefusedNamespaceTerminating, true},
+		"quota":                 {apierrors.NewForbidden(pods, "x", errors.New("exceeded quota")), ledger.Forbidden, false},
+		"invalid":               {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil), ledger.Invalid, false},
+		"bad request":           {apierrors.NewBadRequest("no"), ledger.RefusedOtherwise, false},
+		"namespace terminating": {terminatingNamespace(), ledger.NamespaceTerminating, true},
+		"namespace gone":        {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), ledger.NamespaceTerminating, true},
 		// Both may be one Pod's alone, and must not hold up the whole Job.
-		"webhook that is away":         {apierrors.NewInternalError(errors.New("webhook")), protocol.RefusedOther, false},
-		"conflict with another writer": {apierrors.NewConflict(pods, "x", errors.New("modified")), protocol.RefusedOther, false},
+		"webhook that is away":         {apierrors.NewInternalError(errors.New("webhook")), ledger.RefusedOtherwise, false},
+		"conflict with another writer": {apierrors.NewConflict(pods, "x", errors.New("modified")), ledger.RefusedOtherwise, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +252,7 @@ func TestCreateThatMeetsAForeignPod(t *testing.T) {
 	foreign := helloPod(names.Pod(jobName, jobUID, 1), corev1.PodRunning).Uncontrolled()
 	s := newStage(t, []runtime.Object{helloJob(), foreign.Pod}, nil)
 	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
-	if result.Refused == nil || result.Refused.Reason != protocol.RefusedForeignObject {
+	if result.Refused == nil || result.Refused.Reason != ledger.ForeignObject {
 		t.Errorf("result %+v", result)
 	}
 	if events := s.recorded(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning FailedCreate ") {
@@ -324,10 +325,10 @@ func TestRefusalsOfABatch(t *testing.T) {
 		taken, forbidden []int
 		reason           string
 	}{
-		"one name taken":                 {[]int{4}, nil, protocol.RefusedForeignObject},
-		"a name taken before a quota":    {[]int{3}, []int{5}, protocol.RefusedForbidden},
-		"a name taken after a quota":     {[]int{5}, []int{3}, protocol.RefusedForbidden},
-		"all of the batch are forbidden": {nil, []int{3, 4, 5, 6}, protocol.RefusedForbidden},
+		"one name taken":                 {[]int{4}, nil, ledger.ForeignObject},
+		"a name taken before a quota":    {[]int{3}, []int{5}, ledger.Forbidden},
+		"a name taken after a quota":     {[]int{5}, []int{3}, ledger.Forbidden},
+		"all of the batch are forbidden": {nil, []int{3, 4, 5, 6}, ledger.Forbidden},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -360,7 +361,7 @@ func TestPodWithoutLabelsIsRefused(t *testing.T) {
 	s := newStage(t, objects(unlabelled), nil)
 	const message = "unable to create pods, no labels"
 	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{Active: 1}})
-	if result.Refused == nil || result.Refused.Message != message || result.Refused.Reason != protocol.RefusedInvalid {
+	if result.Refused == nil || result.Refused.Message != message || result.Refused.Reason != ledger.Invalid {
 		t.Errorf("%+v", result)
 	}
 	if events := s.recorded(); !slices.Equal(events, []string{"Warning FailedCreate Error creating: " + message}) {

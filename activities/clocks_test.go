@@ -19,6 +19,7 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -147,7 +148,7 @@ func TestARunOfAWorkerWhoseClockIsBehindWaitsForIt(t *testing.T) {
 	}
 	t.Run("but not for more than a day", func(t *testing.T) {
 		a := newApart(t, -25*time.Hour, helloCronJob())
-		if result := a.start(startRequest()); result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed || a.givenBack() != 0 {
+		if result := a.start(startRequest()); result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed || a.givenBack() != 0 {
 			t.Errorf("result %+v", result)
 		}
 	})
@@ -184,7 +185,7 @@ func TestARunIsTooLateByAClockThatIsAhead(t *testing.T) {
 			request := startRequest()
 			request.Start.Before = scheduled.Add(test.before)
 			result := a.start(request)
-			late := result.Refused != nil && result.Refused.Reason == protocol.RefusedTooLate
+			late := result.Refused != nil && result.Refused.Reason == ledger.TooLate
 			if late != test.late || late == (result.Started != nil) || late == (len(a.creations()) > 0) {
 				t.Errorf("created %v late, result %+v", a.creations(), result)
 			}

@@ -16,12 +16,12 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// replace deletes the runs whose place the start takes: each has to be gone, or to have ended, before the
-// start may go on. One that has ended is left. Where an earlier attempt has made the Job of the run, replace only
-// finds out what became of them.
+// replace deletes the runs whose place the start takes: each has to be gone, or to have ended, before the start may go on. One
+// that has ended is left. Where an earlier attempt has made the Job of the run, replace only finds out what became of them.
 func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, made bool, result *protocol.StartRunResult) error {
+	// start is nil where the run may not start as it asks to, whether or not its Job is there already.
 	var start *schedule.Start
-	if a.acceptsStart(cronJob, request.Start) {
+	if schedule.Prescribed(cronJob, request.Start, a.Clock.Now()) == "" && a.refuseManual(cronJob, request.Start) == nil {
 		start = &request.Start
 	}
 	events, fresh := a.Events.besides(len(request.Events)), cached
@@ -56,18 +56,17 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 }
 
 func (a *Activities) deleteReplaced(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start, events *announcer) error {
+	const doing = "delete replaced Job %s/%s"
 	target.Replaced = true
-	var err error
-	refused := &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: schedule.Deletable(cronJob, target, false, start)}
-	if refused.Message == "" {
-		err = a.deleteJob(ctx, cronJob, target, events)
-		refused = refusal(err)
+	if why := schedule.Deletable(cronJob, target, false, start); why != "" {
+		return refusedError(why, doing, cronJob.Namespace, target.Name)
 	}
-	switch {
-	case refused != nil:
-		return refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
-	case err != nil:
-		return outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+	err := a.deleteJob(ctx, cronJob, target, events)
+	if refused := refusal(err); refused != nil {
+		return refusedError(refused.Message, doing, cronJob.Namespace, target.Name)
+	}
+	if err != nil {
+		return outage(err, doing, cronJob.Namespace, target.Name)
 	}
 	return nil
 }

@@ -1,5 +1,4 @@
-// Package activities carries out, against the Kubernetes API, what workflows have planned, and reports Pods to Job
-// workflows.
+// Package activities carries out, against the Kubernetes API, what workflows have planned, and reports Pods to Job workflows.
 //
 // Every write is idempotent: names are deterministic, owners' UIDs are verified, deletes and patches carry the UID they
 // are meant for, status is applied whole. So an activity may be repeated, or run twice at a time, at any point.

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -25,6 +26,11 @@ const (
 	TooEarlyErrorType = "TooEarly"
 	// WorkerStoppingErrorType: the worker shuts down; retryable, at once, elsewhere.
 	WorkerStoppingErrorType = "WorkerStopping"
+	// NotServedErrorType: the object is in a namespace that is not in Options.Namespaces. Like the next one it is not
+	// retryable, since all workers of a cluster serve the same.
+	NotServedErrorType = "NamespaceNotServed"
+	// NotTakenOverErrorType: the object is a CronJob of batch/v1, without Options.TakeOverCronJobs.
+	NotTakenOverErrorType = "NotTakenOver"
 )
 
 // refusal returns the Refusal that an error amounts to, or nil when the same request may well succeed later without
@@ -41,18 +47,23 @@ func refusal(err error) *protocol.Refusal {
 	switch code := status.Status().Code; {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause),
 		code == http.StatusNotFound && details != nil && details.Kind == "namespaces": // A create in a namespace that is gone.
-		refused.Reason = protocol.RefusedNamespaceTerminating
+		refused.Reason = ledger.NamespaceTerminating
 	case code == http.StatusForbidden:
-		refused.Reason = protocol.RefusedForbidden
+		refused.Reason = ledger.Forbidden
 	case code == http.StatusUnprocessableEntity:
-		refused.Reason = protocol.RefusedInvalid
+		refused.Reason = ledger.Invalid
 	case code >= 500, code == 0, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout,
 		code == http.StatusConflict, code == http.StatusUnauthorized, code == http.StatusNotFound:
 		return nil
 	default:
-		refused.Reason = protocol.RefusedOther
+		refused.Reason = ledger.RefusedOtherwise
 	}
 	return refused
+}
+
+// refuse returns a Refusal that is not the API server's.
+func refuse(reason, format string, arguments ...any) *protocol.Refusal {
+	return &protocol.Refusal{Reason: reason, Message: fmt.Sprintf(format, arguments...)}
 }
 
 // answered reports whether the API server itself said no, in contrast to not being reached.
@@ -90,7 +101,6 @@ func concernsOne(err error) bool {
 }
 
 // refusedError returns the error of an activity that is not to be retried.
-func refusedError(refused *protocol.Refusal, doing string, arguments ...any) error {
-	return temporal.NewNonRetryableApplicationError(
-		k8s.Bounded(fmt.Sprintf(doing, arguments...)+": "+refused.Message), RefusedErrorType, nil)
+func refusedError(why, doing string, arguments ...any) error {
+	return temporal.NewNonRetryableApplicationError(k8s.Bounded(fmt.Sprintf(doing, arguments...)+": "+why), RefusedErrorType, nil)
 }

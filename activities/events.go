@@ -20,15 +20,9 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// Source components of Events, upstream's own (parity 0.9), so that what reads Events by source goes on working.
-const (
-	jobComponent     = "job-controller"
-	cronJobComponent = "cronjob-controller"
-)
-
-// Recorders emit Events, asynchronously: a slow API server loses Events rather
-// than delays a run. An attempt emits Events for what it has done, and not for what it finds
-// done: the Event of a write whose answer never came is lost. A create of a Pod waits for its answer (requestPod).
+// Recorders emit Events, asynchronously: a slow API server loses Events rather than delays a run. An attempt emits Events
+// for what it has done, and not for what it finds done: the Event of a write whose answer never came is lost. The create of
+// a Pod and the write of a Job's status wait for their answers (requestPod, requestJobStatus).
 type Recorders struct {
 	CronJobs record.EventRecorder
 	Jobs     record.EventRecorder
@@ -41,22 +35,19 @@ type Recorders struct {
 // Pods don't hide how the Job ended. What is beyond a worker's room is dropped and counted in the registerer's metrics.
 // stop writes what is queued and ends them.
 func StartEvents(ctx context.Context, client kubernetes.Interface, registerer prometheus.Registerer) (recorders Recorders, stop func()) {
-	limits := record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: spamKey})
-	cronJobs, stopCronJobs := k8s.StartEvents(ctx, client, cronJobComponent, limits)
-	jobs, stopJobs := k8s.StartEvents(ctx, client, jobComponent, limits)
+	limits := record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: func(event *corev1.Event) string {
+		return event.Source.Component + "/" + string(event.InvolvedObject.UID) + "/" + event.Reason
+	}})
+	// The source components are upstream's own (parity 0.9), so that what reads Events by source goes on working.
+	cronJobs, stopCronJobs := k8s.StartEvents(ctx, client, "cronjob-controller", limits)
+	jobs, stopJobs := k8s.StartEvents(ctx, client, "job-controller", limits)
 	return Recorders{CronJobs: cronJobs, Jobs: jobs, gate: newEventGate(registerer)}, func() {
 		stopCronJobs()
 		stopJobs()
 	}
 }
 
-// spamKey is what the Events share that are limited together.
-func spamKey(event *corev1.Event) string {
-	return event.Source.Component + "/" + string(event.InvolvedObject.UID) + "/" + event.Reason
-}
-
-// keptForWarnings is how many of an announcer's Events are warnings: that many deletes go well must not
-// hide that one does not.
+// keptForWarnings is how many of an announcer's Events are warnings: that many deletes go well must not hide that one does not.
 const keptForWarnings = 3
 
 // announcer emits the Events of one activity about the many Pods of a Job, or the many Jobs of a
@@ -64,42 +55,25 @@ const keptForWarnings = 3
 type announcer struct {
 	recorders Recorders
 	mutex     sync.Mutex
-	room      int
+	left      int
 	// noWarnings leaves warnings to whoever tries again.
 	noWarnings bool
 }
 
 // besides returns the announcer of an activity that emits so many requested Events too.
 func (r Recorders) besides(requested int) *announcer {
-	return &announcer{recorders: r, room: event.MaxPerRequest - requested}
-}
-
-// onlyNormal returns the announcer of what somebody else tries again if it fails.
-func (r Recorders) onlyNormal() *announcer {
-	return &announcer{recorders: r, room: event.MaxPerRequest, noWarnings: true}
+	return &announcer{recorders: r, left: event.MaxPerRequest - requested}
 }
 
 func (a *announcer) on(owner subject, event event.Event) {
-	if a.hasRoom(event) {
-		a.recorders.on(owner, event)
-	}
-}
-
-func (a *announcer) hasRoom(event event.Event) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	kept := keptForWarnings
-	if event.Type == corev1.EventTypeWarning {
-		if a.noWarnings {
-			return false
-		}
-		kept = 0
+	warning := event.Type == corev1.EventTypeWarning
+	if warning && (a.noWarnings || a.left <= 0) || !warning && a.left <= keptForWarnings {
+		return
 	}
-	if a.room <= kept {
-		return false
-	}
-	a.room--
-	return true
+	a.left--
+	a.recorders.on(owner, event)
 }
 
 // on emits Events on an object. Without a recorder it does nothing.
@@ -188,7 +162,7 @@ func (g *eventGate) of(namespace string, now time.Time) *rate.Limiter {
 		share, known = g.namespaces[namespace]
 	}
 	if !known {
-		share = &eventShare{}
+		share = &eventShare{limiter: rate.NewLimiter(0, eventsBurst)}
 		g.namespaces[namespace] = share
 	}
 	share.heard = now
@@ -205,10 +179,6 @@ func (g *eventGate) share(now time.Time) {
 	shares := len(g.namespaces) + 1
 	limit, burst := rate.Limit(eventsPerSecond)/rate.Limit(shares), max(eventsBurst/2/shares, 1)
 	for _, share := range g.namespaces {
-		if share.limiter == nil {
-			share.limiter = rate.NewLimiter(limit, burst)
-			continue
-		}
 		share.limiter.SetLimitAt(now, limit)
 		share.limiter.SetBurstAt(now, burst)
 	}

@@ -5,22 +5,12 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
 
 	"ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
-)
-
-// Words for a log that is kept back.
-const (
-	logWithheld  = "kept out by annotation " + names.EvidenceAnnotation
-	logUndecided = "the Namespace can't be read, which may keep logs out by annotation " + names.EvidenceAnnotation
 )
 
 const (
@@ -34,16 +24,6 @@ const (
 	maxNamespaces = 10_000
 )
 
-// namespaceEvidence knows what Namespaces ask to be kept of their Pods: a request
-// now and then for each Namespace, not one for each Pod.
-type namespaceEvidence struct {
-	client kubernetes.Interface
-	clock  clock.PassiveClock
-	known  *lru.Cache
-	// reading lets one caller look at a Namespace while others wait for what it finds.
-	reading singleflight.Group
-}
-
 // namespaceAnswer is what is known of a Namespace.
 type namespaceAnswer struct {
 	level evidence.Level
@@ -52,32 +32,28 @@ type namespaceAnswer struct {
 	until   time.Time
 }
 
-func newNamespaceEvidence(client kubernetes.Interface, clock clock.PassiveClock) *namespaceEvidence {
-	return &namespaceEvidence{client: client, clock: clock, known: lru.New(maxNamespaces)}
-}
-
-// of returns what the Namespace asks for. When that can't be read, what it asked for before counts, and without that
+// evidenceOf returns what the Namespace asks for. When that can't be read, what it asked for before counts, and without that
 // evidence.Reason: words that are missing can be looked for elsewhere, words in a history can't be taken back.
-func (n *namespaceEvidence) of(ctx context.Context, namespace string) namespaceAnswer {
-	answer, _, _ := n.reading.Do(namespace, func() (any, error) {
-		value, _ := n.known.Get(namespace)
+func (a *Activities) evidenceOf(ctx context.Context, namespace string) namespaceAnswer {
+	answer, _, _ := a.namespaceReads.Do(namespace, func() (any, error) {
+		value, _ := a.namespaces.Get(namespace)
 		last, known := value.(namespaceAnswer)
-		if !known || !n.clock.Now().Before(last.until) {
+		if !known || !a.Clock.Now().Before(last.until) {
 			// Others wait for it, whose time is not over with this caller's.
-			last = n.read(context.WithoutCancel(ctx), namespace, known, last)
-			n.known.Add(namespace, last)
+			last = a.readEvidence(context.WithoutCancel(ctx), namespace, known, last)
+			a.namespaces.Add(namespace, last)
 		}
 		return last, nil
 	})
 	return answer.(namespaceAnswer)
 }
 
-func (n *namespaceEvidence) read(ctx context.Context, namespace string, known bool, last namespaceAnswer) namespaceAnswer {
+func (a *Activities) readEvidence(ctx context.Context, namespace string, known bool, last namespaceAnswer) namespaceAnswer {
 	limited, cancel := context.WithTimeout(ctx, namespaceTimeout)
 	defer cancel()
-	now := n.clock.Now()
+	now := a.Clock.Now()
 	// The API server's cache knows it well enough.
-	object, err := n.client.CoreV1().Namespaces().Get(limited, namespace, k8s.FromCache)
+	object, err := a.Kubernetes.CoreV1().Namespaces().Get(limited, namespace, k8s.FromCache)
 	switch {
 	case err == nil:
 		return namespaceAnswer{level: evidence.Of(object.Annotations), until: now.Add(namespaceFresh)}
@@ -86,10 +62,9 @@ func (n *namespaceEvidence) read(ctx context.Context, namespace string, known bo
 		return namespaceAnswer{until: now.Add(namespaceRetry)}
 	}
 	answer := namespaceAnswer{level: evidence.Reason, problem: err, until: now.Add(namespaceRetry)}
-	switch {
-	case apierrors.IsForbidden(err):
+	if apierrors.IsForbidden(err) {
 		answer.until = now.Add(forbiddenPause)
-	case known && last.problem == nil:
+	} else if known && last.problem == nil {
 		answer.level, answer.problem = last.level, nil
 	}
 	activity.GetLogger(ctx).Warn("The Namespace can't be read for annotation "+names.EvidenceAnnotation+
@@ -99,14 +74,16 @@ func (n *namespaceEvidence) read(ctx context.Context, namespace string, known bo
 
 // withholds says why the log of a Pod is not to be read; empty when it may be.
 func (a *Activities) withholds(ctx context.Context, pod *corev1.Pod) string {
-	if evidence.Of(pod.Annotations) != evidence.Full {
-		return logWithheld
+	level := evidence.Of(pod.Annotations)
+	if level == evidence.Full {
+		answer := a.evidenceOf(ctx, pod.Namespace)
+		if answer.problem != nil {
+			return "the Namespace can't be read, which may keep logs out by annotation " + names.EvidenceAnnotation
+		}
+		level = answer.level
 	}
-	switch answer := a.evidence.of(ctx, pod.Namespace); {
-	case answer.problem != nil:
-		return logUndecided
-	case answer.level != evidence.Full:
-		return logWithheld
+	if level != evidence.Full {
+		return "kept out by annotation " + names.EvidenceAnnotation
 	}
 	return ""
 }

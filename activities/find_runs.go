@@ -119,8 +119,7 @@ func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1
 	}
 }
 
-// runOf is the run that a Job of the CronJob says to be. One that has not the name of the
-// time it says was started by hand.
+// runOf is the run that a Job of the CronJob says to be. One that has not the name of the time it says was started by hand.
 func (a *Activities) runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
 	run := schedule.Run{
 		Name: found.Name, UID: string(found.UID), ResourceVersion: found.ResourceVersion,

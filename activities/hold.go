@@ -18,10 +18,8 @@ import (
 
 const (
 	// maxAhead is how far the clock by which a run comes due may be ahead of this process's
-	// for its start to be held, and maxBehind how far any clock may be behind.
+	// for its start to wait here, and maxBehind how far any clock may be behind.
 	maxAhead, maxBehind = 3 * time.Second, 24 * time.Hour
-	// defaultMaxHeld is Options.MaxHeld where that is not set.
-	defaultMaxHeld = 1000
 
 	// An attempt is given back if this process's clock is behind the one by which the run comes due,
 	// or if too many wait already. In the first case another worker may take it after clockRetry.
@@ -42,15 +40,6 @@ func (a *Activities) early(start schedule.Start) time.Duration {
 	return max(start.Scheduled.Sub(a.Clock.Now()), 0)
 }
 
-// giveBack returns an error where the time of a run is further away than a start may wait. A time
-// so far away that no clock explains it is left to be refused.
-func (a *Activities) giveBack(start schedule.Start) error {
-	if early := a.early(start); early <= a.StartLead+maxAhead || early > maxBehind {
-		return nil
-	}
-	return a.givenBack(givenBackForClock, start, clockRetry)
-}
-
 // givenBack is the error of an attempt whose run has not come due, to be repeated after a time.
 func (a *Activities) givenBack(reason string, start schedule.Start, retry time.Duration) error {
 	a.Metrics.startsGivenBack.WithLabelValues(reason).Inc()
@@ -60,21 +49,21 @@ func (a *Activities) givenBack(reason string, start schedule.Start, retry time.D
 
 // hold waits until the time of the run has come, by the clock of this process. It reports
 // whether it has waited. Where too many wait, the attempt is repeated when the time comes.
-func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (held bool, err error) {
+func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (waited bool, err error) {
 	waiting, over := context.WithCancel(ctx)
 	defer over()
 	if left := a.early(start); left > lastReport+lastReports {
 		// The answer says whether the start was cancelled meanwhile. All that wait for one time do not report at once.
 		a.reportIn(ctx, waiting, left-lastReport-rand.N(lastReports))
 	}
-	held, err = a.room.Hold(ctx, namespace, func() time.Duration { return a.early(start) })
+	waited, err = a.herds.Hold(ctx, namespace, func() time.Duration { return a.early(start) })
 	switch {
 	case errors.Is(err, herd.ErrNoPlace):
 		return false, a.givenBack(givenBackForRoom, start, a.early(start))
 	case err != nil:
-		return held, outage(err, "wait for the time of Job %s", start.Name)
+		return waited, outage(err, "wait for the time of Job %s", start.Name)
 	}
-	return held, nil
+	return waited, nil
 }
 
 // lookAgain returns the CronJob as it is now that the time of the run has come, and judges

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -24,10 +25,9 @@ import (
 // request can ask for one, by an unknown UID.
 const maxLists = 4
 
-// ListPods lists the Pods of a Job that can still run, were not released, or are asked for, in the order of their
-// names. Package claim decides what is written to a Pod: matching Pods without a controller are adopted, Pods that
-// PodWatch can't see get its label, and Pods that are no longer the Job's are let go and listed as disowned. Nothing
-// else is said about the Pods of others.
+// ListPods lists the Pods of a Job that can still run, were not released, or are asked for, in the order of their names. Package
+// claim decides what is written to a Pod: matching Pods without a controller are adopted, Pods that PodWatch can't see get its
+// label, and Pods that are no longer the Job's are let go and listed as disowned. Nothing else is said about the Pods of others.
 //
 // The list is read in pages and only facts are kept: a Job may have had any number of Pods.
 func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
@@ -97,7 +97,14 @@ type census struct {
 // look takes a Pod, and returns what is to be written to it.
 func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 	// The Job may have been deleted since it was read (parity 2.13).
-	again := sync.OnceValues(func() (claim.Owner, error) { return c.readAgain(ctx) })
+	again := sync.OnceValues(func() (claim.Owner, error) {
+		owner := c.Activities.owner(c.owner)
+		var err error
+		if owner.Job, err = k8s.GetJob(ctx, c.Kubernetes, owner.Namespace, owner.Name, owner.UID); err != nil && !errors.Is(err, k8s.ErrGone) {
+			return owner, outage(err, "get Job %s/%s, which is to adopt Pods", owner.Namespace, owner.Name)
+		}
+		return owner, nil
+	})
 	return func(pod *corev1.Pod) func() error {
 		asked := c.undecided.Has(string(pod.UID))
 		c.undecided.Delete(string(pod.UID))
@@ -119,16 +126,6 @@ func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 	}
 }
 
-// readAgain reads the Job that is to adopt Pods.
-func (c *census) readAgain(ctx context.Context) (claim.Owner, error) {
-	owner := c.Activities.owner(c.owner)
-	var err error
-	if owner.Job, err = k8s.GetJob(ctx, c.Kubernetes, c.owner.Namespace, c.owner.Name, c.owner.UID); err != nil && !errors.Is(err, k8s.ErrGone) {
-		return owner, outage(err, "get Job %s/%s, which is to adopt Pods", c.owner.Namespace, c.owner.Name)
-	}
-	return owner, nil
-}
-
 // carryOut writes to the Pod what the verdict asks for, and lists it.
 func (c *census) carryOut(ctx context.Context, verdict claim.Verdict, pod *corev1.Pod, asked bool) error {
 	stored, err := k8s.CarryOut(ctx, c.Kubernetes, verdict, c.Activities.owner(c.owner), pod)
@@ -141,25 +138,25 @@ func (c *census) carryOut(ctx context.Context, verdict claim.Verdict, pod *corev
 
 // take lists a Pod after what the verdict asks for was written; stored is the Pod then, nil if it is gone or has changed.
 func (c *census) take(verdict claim.Verdict, pod, stored *corev1.Pod, asked bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
 	switch {
 	case verdict.Own():
 		c.own(pod, asked)
 	case verdict == claim.Adopt && stored != nil:
 		c.own(stored, asked)
 	case verdict == claim.Foreign && asked:
-		c.add(job.PodFact{UID: string(pod.UID), Disowned: true})
+		c.facts = append(c.facts, job.PodFact{UID: string(pod.UID), Disowned: true})
 	case verdict == claim.Disown, asked:
 		fact := k8s.PodFact(pod)
 		fact.Disowned = true
-		c.add(fact)
+		c.facts = append(c.facts, fact)
 	}
 }
 
 // own takes a Pod that is the Job's.
 func (c *census) own(pod *corev1.Pod, asked bool) {
 	fact := k8s.PodFact(pod)
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	c.attempts = max(c.attempts, fact.Attempt)
 	switch {
 	case !fact.Ended() || fact.Tracked || asked:
@@ -171,12 +168,6 @@ func (c *census) own(pod *corev1.Pod, asked bool) {
 	}
 }
 
-func (c *census) add(fact job.PodFact) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.facts = append(c.facts, fact)
-}
-
 // tellsMore reports whether a failed Pod of an index is a later one than another.
 func tellsMore(fact, other job.PodFact) bool {
 	failures, known := fact.Failures+fact.Ignored, other.Failures+other.Ignored
@@ -185,11 +176,34 @@ func tellsMore(fact, other job.PodFact) bool {
 
 func (c *census) list() protocol.PodList {
 	facts := slices.AppendSeq(c.facts, maps.Values(c.failed))
-	facts = job.Shortened(facts, job.SpecOf(c.owner), job.DefaultConfig().MaxAttempts)
+	facts = job.Shortened(facts, job.SpecOf(c.owner))
 	slices.SortFunc(facts, func(a, b job.PodFact) int { return strings.Compare(a.Name, b.Name) })
 	list := protocol.PodList{List: job.List{Facts: facts, Attempts: c.attempts, Counted: k8s.CountedPods(c.owner)}}
 	if c.rebuild {
 		list.Status, list.Spec = &c.owner.Status, ptr.To(c.specOf(c.owner))
 	}
 	return list
+}
+
+// podPage is how many Pods are listed by one request: a Job may have 100,000.
+const podPage = 500
+
+// eachPod calls look with every Pod of a namespace, or of all, that matches the selector. A Pod for which look returns
+// a function is written to: these functions are called some at a time, until one fails.
+func (a *Activities) eachPod(ctx context.Context, namespace string, selector labels.Selector, look func(*corev1.Pod) (write func() error)) error {
+	writes, listing := errgroup.WithContext(ctx)
+	writes.SetLimit(parallelRequests)
+	err := k8s.EachPod(listing, a.Kubernetes, namespace, selector, podPage, func(pod *corev1.Pod) error {
+		if write := look(pod); write != nil {
+			writes.Go(write)
+		}
+		return listing.Err()
+	})
+	if failed := writes.Wait(); failed != nil {
+		return failed
+	}
+	if err != nil {
+		return outage(err, "look at Pods")
+	}
+	return nil
 }

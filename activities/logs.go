@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -50,14 +49,10 @@ const (
 
 // Words for a log that is missing.
 const (
-	logsOff       = "reading logs is switched off"
 	logsForbidden = "not allowed to read logs (pods/log)"
 	logsTooMany   = "too many logs at once"
 	logTimedOut   = "timeout"
-	logNodeAway   = "the node has not answered within the last minute"
 	logGone       = "the Pod is gone"
-	logNotFailed  = "the Pod has not failed"
-	logReleased   = "the Pod is released already"
 )
 
 // allNodes stands in Activities.noLogs for all nodes.
@@ -76,7 +71,6 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// It has no error to return.
 	logs, _ := gather(wanted[:min(len(wanted), maxLogs)], func(release job.Release) (job.PodLog, error) {
 		lines, missing := a.readLog(ctx, owner, release)
 		return job.PodLog{UID: release.UID, Lines: lines, Missing: missing}, nil
@@ -98,7 +92,7 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 // readLog returns the end of the log of a Pod, or why it is missing.
 func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release job.Release) (lines, reason string) {
 	if a.Logs.Lines <= 0 || a.Logs.Bytes <= 0 {
-		return "", logsOff
+		return "", "reading logs is switched off"
 	}
 	if _, forbidden := a.noLogs.Get(allNodes{}); forbidden {
 		return "", logsForbidden
@@ -112,15 +106,18 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 		return "", logGone
 	case err != nil:
 		return "", missing(err)
+	// Anybody who may write to Temporal may have asked, and the log of a Pod that runs or has succeeded is no evidence.
+	case pod.Status.Phase != corev1.PodFailed, release.Phase != corev1.PodFailed:
+		return "", "the Pod has not failed"
+	// The release that follows takes the finalizer, so that each log is read once.
+	case !claim.Tracked(pod):
+		return "", "the Pod is released already"
 	}
-	if reason = unreadable(pod, release); reason == "" {
-		reason = a.withholds(ctx, pod)
-	}
-	if reason != "" {
+	if reason = a.withholds(ctx, pod); reason != "" {
 		return "", reason
 	}
 	if _, away := a.noLogs.Get(pod.Spec.NodeName); away {
-		return "", logNodeAway
+		return "", "the node has not answered within the last minute"
 	}
 	container := k8s.PodFact(pod).Container
 	text, cut, err := a.tail(ctx, pod, container, a.Logs.Lines)
@@ -140,34 +137,20 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	return lastLines(text, a.Logs.Bytes), ""
 }
 
-// unreadable says why the log of a Pod of the Job is not to be read: anybody who may write to
-// Temporal may have asked, and the log of a Pod that runs or has succeeded is no evidence. The
-// release that follows takes the finalizer, so that each log is read once.
-func unreadable(pod *corev1.Pod, release job.Release) string {
-	switch {
-	case pod.Status.Phase != corev1.PodFailed || release.Phase != corev1.PodFailed:
-		return logNotFailed
-	case !claim.Tracked(pod):
-		return logReleased
-	}
-	return ""
-}
-
 // tail reads the last lines of a container's log; cut is set when they are so long that their end is not there.
 func (a *Activities) tail(ctx context.Context, pod *corev1.Pod, container string, lines int) (text string, cut bool, err error) {
-	count, limit := int64(lines), int64(maxLogTransfer)
 	stream, err := a.Kubernetes.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, TailLines: &count, LimitBytes: &limit,
+		Container: container, TailLines: new(int64(lines)), LimitBytes: new(int64(maxLogTransfer)),
 	}).Stream(ctx)
 	if err != nil {
 		return "", false, fmt.Errorf("get log of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	defer stream.Close()
-	read, err := io.ReadAll(io.LimitReader(stream, limit))
+	read, err := io.ReadAll(io.LimitReader(stream, maxLogTransfer))
 	if err != nil {
 		return "", false, fmt.Errorf("read log of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	return string(read), int64(len(read)) == limit, nil
+	return string(read), len(read) == maxLogTransfer, nil
 }
 
 // missing says in a few words why a log could not be read.
@@ -191,14 +174,10 @@ func lastLines(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	start := len(text) - limit
-	for start < len(text) && !utf8.RuneStart(text[start]) {
-		start++
+	// A rune that was cut is left out.
+	end := strings.ToValidUTF8(text[len(text)-limit:], "")
+	if _, rest, found := strings.Cut(end, "\n"); found && text[len(text)-len(end)-1] != '\n' {
+		end = rest
 	}
-	if text[start-1] != '\n' {
-		if end := strings.IndexByte(text[start:], '\n'); end >= 0 {
-			start += end + 1
-		}
-	}
-	return strings.Clone(text[start:])
+	return strings.Clone(end)
 }

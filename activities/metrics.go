@@ -2,7 +2,6 @@ package activities
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,14 +19,6 @@ import (
 const (
 	resultSucceeded = "succeeded"
 	resultFailed    = "failed"
-
-	actionTracking    = "tracking"
-	actionPodsCreated = "pods_created"
-	actionPodsDeleted = "pods_deleted"
-
-	createNew                 = "new"
-	recreateTerminatingFailed = "recreate_terminating_or_failed"
-	recreateFailed            = "recreate_failed"
 )
 
 // Metrics are the Prometheus metrics of activities. Names, labels and buckets
@@ -93,15 +84,15 @@ func completionMode(owner *batchv1.Job) string {
 
 // observeSync counts one CarryOut on a Job that was found.
 func (m *Metrics) observeSync(owner *batchv1.Job, request protocol.JobRequest, started, ended time.Time, err error) {
-	result, action := "success", actionTracking
+	result, action := "success", "tracking"
 	if err != nil {
 		result = "error"
 	}
 	switch {
 	case len(request.Creates) > 0:
-		action = actionPodsCreated
+		action = "pods_created"
 	case len(request.Deletes) > 0:
-		action = actionPodsDeleted
+		action = "pods_deleted"
 	}
 	m.syncs.WithLabelValues(completionMode(owner), result, action).Inc()
 	m.syncDuration.WithLabelValues(completionMode(owner), result, action).Observe(ended.Sub(started).Seconds())
@@ -152,19 +143,16 @@ func (m *Metrics) countIndexes(before, after *batchv1.Job) (succeeded int32) {
 	return succeeded
 }
 
-// handledByRules are the actions of a Pod failure policy; no plan counts others.
-var handledByRules = []batchv1.PodFailurePolicyAction{
-	batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionFailIndex,
-	batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount,
-}
-
 // invalidHandled says what no plan counts of Pods that rules have handled.
 func invalidHandled(handled map[batchv1.PodFailurePolicyAction]int32) error {
 	for action, count := range handled {
-		switch {
-		case !slices.Contains(handledByRules, action):
+		switch action {
+		case batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionFailIndex, batchv1.PodFailurePolicyActionIgnore,
+			batchv1.PodFailurePolicyActionCount:
+		default:
 			return fmt.Errorf("handled: %.64q is no action of a Pod failure policy", string(action))
-		case count < 0:
+		}
+		if count < 0 {
 			return fmt.Errorf("handled: %d Pods by %s, want 0 or more", count, action)
 		}
 	}
@@ -179,12 +167,12 @@ func (m *Metrics) countCreate(owner *batchv1.Job, planned *batchv1.JobStatus, cr
 		failed, terminating = max(failed, planned.Failed), max(terminating, ptr.Deref(planned.Terminating, 0))
 	}
 	again := failed > 0 || create.Failures > 0 || create.Ignored > 0
-	reason := createNew
+	reason := "new"
 	switch {
 	case again && ptr.Deref(owner.Spec.PodReplacementPolicy, "") == batchv1.Failed:
-		reason = recreateFailed
+		reason = "recreate_failed"
 	case again, terminating > 0:
-		reason = recreateTerminatingFailed
+		reason = "recreate_terminating_or_failed"
 	}
 	m.podsCreated.WithLabelValues(reason, status).Inc()
 }

@@ -11,6 +11,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -187,15 +188,15 @@ func TestRequestsThatAreRefusedAreCounted(t *testing.T) {
 	for _, counted := range []struct{ activity, reason string }{
 		{protocol.CarryOutActivity, protocol.InvalidRequestErrorType},
 		{protocol.WatchPodsActivity, protocol.InvalidRequestErrorType},
-		{protocol.StartRunActivity, protocol.RefusedNotPrescribed},
-		{protocol.CarryOutActivity, protocol.RefusedNotPrescribed},
+		{protocol.StartRunActivity, ledger.NotPrescribed},
+		{protocol.CarryOutActivity, ledger.NotPrescribed},
 	} {
 		if got := s.metric(requestsRefused, counted.activity, counted.reason); got != 1 {
 			t.Errorf("%s, %s: counted %v times", counted.activity, counted.reason, got)
 		}
 	}
 	// The API server was not asked.
-	if got := s.metric("ostinato_kubernetes_refusals_total", "Pod", protocol.RefusedNotPrescribed); got != 0 {
+	if got := s.metric("ostinato_kubernetes_refusals_total", "Pod", ledger.NotPrescribed); got != 0 {
 		t.Errorf("%v refusals are the API server's", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -163,7 +164,7 @@ func TestOnlyRunsThatEitherCronJobPrescribesStart(t *testing.T) {
 				result := must[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{
 					CronJob: reference, Digest: schedule.SpecOf(helloCronJob()).Digest(), Start: start, Replace: deletesOfAll(true),
 				})
-				if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed {
+				if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed {
 					t.Errorf("result %+v", result)
 				}
 				s.wantNothingDone()

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,26 +22,17 @@ type Heartbeater interface {
 // half of the time after which Temporal gives one up that is not answered.
 const taskTrust = 5 * time.Second
 
-// errTaskTooOld says that a local attempt may belong to a workflow task that was given up for
-// another. The workflow goes on with a regular one.
-var errTaskTooOld = errors.New("its workflow task began too long ago")
-
-// tooOld returns an error where a local attempt, of the workflow task that began then, writes
-// nothing: a worker that stood still would carry out what was planned anew long since.
+// tooOld returns an error where a local attempt, of the workflow task that began then, writes nothing: that task may
+// have been given up for another, and a worker that stood still would carry out what was planned anew long since. The
+// workflow goes on with a regular attempt.
 func (a *Activities) tooOld(ctx context.Context, began time.Time) error {
 	if !activity.GetInfo(ctx).IsLocalActivity || began.IsZero() || a.Clock.Now().Sub(began).Abs() <= taskTrust {
 		return nil
 	}
-	return errTaskTooOld
+	return errors.New("its workflow task began too long ago")
 }
 
 type leaseKey struct{}
-
-// keptLease is the lease of an attempt; lost ends the attempt.
-type keptLease struct {
-	*lease.Lease
-	lost func()
-}
 
 // keep reports now and then that the attempt goes on, until it is stopped, and keeps its lease for
 // owned. A local attempt reports nothing: it ends with its context.
@@ -49,10 +41,7 @@ func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) 
 	if info.IsLocalActivity {
 		return ctx, func() {}
 	}
-	timeout := info.HeartbeatTimeout
-	if timeout == 0 {
-		timeout = info.StartToCloseTimeout
-	}
+	timeout := cmp.Or(info.HeartbeatTimeout, info.StartToCloseTimeout)
 	kept := lease.New(timeout, a.Clock.Now().Sub(info.StartedTime), func(ctx context.Context) error {
 		if a.Heartbeats == nil {
 			activity.RecordHeartbeat(ctx)
@@ -64,15 +53,16 @@ func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) 
 		return nil
 	})
 	reporting, quit := context.WithCancel(ctx)
-	// The SDK hears of a lost attempt by a report of its own, and ends it.
-	lost := func() { activity.RecordHeartbeat(ctx) }
-	go kept.Keep(reporting, lost)
-	return context.WithValue(ctx, leaseKey{}, keptLease{kept, lost}), quit
+	go kept.Keep(reporting, lost(ctx))
+	return context.WithValue(ctx, leaseKey{}, kept), quit
 }
+
+// lost is for an attempt that is lost: the SDK hears of that by a report of its own, and ends the attempt.
+func lost(ctx context.Context) func() { return func() { activity.RecordHeartbeat(ctx) } }
 
 // reportIn reports once, a time from now, unless the wait is over before.
 func (a *Activities) reportIn(ctx, waiting context.Context, left time.Duration) {
-	kept, found := ctx.Value(leaseKey{}).(keptLease)
+	kept, found := ctx.Value(leaseKey{}).(*lease.Lease)
 	if !found {
 		return
 	}
@@ -81,7 +71,7 @@ func (a *Activities) reportIn(ctx, waiting context.Context, left time.Duration) 
 		defer timer.Stop()
 		select {
 		case <-timer.C():
-			kept.Report(ctx, kept.lost)
+			kept.Report(ctx, lost(ctx))
 		case <-waiting.Done():
 		}
 	}()
@@ -89,7 +79,7 @@ func (a *Activities) reportIn(ctx, waiting context.Context, left time.Duration) 
 
 // owned returns the context in which an attempt may write what only one attempt at a time may.
 func owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if kept, found := ctx.Value(leaseKey{}).(keptLease); found {
+	if kept, found := ctx.Value(leaseKey{}).(*lease.Lease); found {
 		return kept.Owned(ctx)
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -17,14 +17,6 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// Types of errors that are not retryable, since all workers of a cluster serve the same.
-const (
-	// NotServedErrorType: the object is in a namespace that is not in Options.Namespaces.
-	NotServedErrorType = "NamespaceNotServed"
-	// NotTakenOverErrorType: the object is a CronJob of batch/v1, without Options.TakeOverCronJobs.
-	NotTakenOverErrorType = "NotTakenOver"
-)
-
 // subject is the object that a request is about.
 type subject struct {
 	protocol.ObjectReference
@@ -64,9 +56,8 @@ type freshness int
 const (
 	// live reads are as new as etcd.
 	live freshness = iota
-	// cached reads come from the API server's watch cache, at a third of the cost, or from
-	// memory, and may be a moment old. They are enough where only an owner's identity matters,
-	// or where a write is refused unless the object is the one that was read.
+	// cached reads come from the API server's watch cache, at a third of the cost, or from memory, and may be a moment old. They
+	// are enough where only an owner's identity matters, or where a write is refused unless the object is the one that was read.
 	cached
 )
 

@@ -15,6 +15,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -56,7 +57,7 @@ func TestOnlyJobsOfOursAreActedFor(t *testing.T) {
 				if foreign := owner == builtIn; result.Foreign != foreign || result.Gone == foreign {
 					t.Errorf("result %+v", result)
 				}
-				if len(kept.requests)+len(found.Logs)+len(found.Found)+len(found.Created) != 0 || len(s.writes()) != 0 || len(s.recorded()) != 0 {
+				if len(kept.requests)+len(found.Logs)+len(found.Unexpected)+len(found.Created) != 0 || len(s.writes()) != 0 || len(s.recorded()) != 0 {
 					t.Errorf("writes %v, result %+v", s.writes(), found)
 				}
 			})
@@ -172,7 +173,7 @@ func TestCreatesBeyondWhatRunsAreRefused(t *testing.T) {
 				}
 				return
 			}
-			if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed || result.CurrentSpec == nil || len(s.writes()) != 0 {
+			if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed || result.CurrentSpec == nil || len(s.writes()) != 0 {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}
 		})

@@ -10,54 +10,48 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // parallelRequests bounds the requests that one activity has under way.
 const parallelRequests = 32
 
-// creation creates Pods of a Job.
-type creation struct {
-	owner   *batchv1.Job
-	creates []job.Create
-	// planned is the status that is to be written with the Pods; it may be nil.
-	planned *batchv1.JobStatus
-	// events emits those about the Pods.
-	events *announcer
-	// before is called ahead of each request.
-	before func(context.Context) error
-}
-
 // createPods creates Pods in batches of 1, 2, 4, ... as upstream does (parity 2.10 e), so that a refused template costs
 // one request and not hundreds. No batch follows one with a refusal or an error. It returns the Pods that exist, and
-// the first refusal: one that a person has to do something about before that of a name that is taken.
-func (a *Activities) createPods(ctx context.Context, c creation) (created []job.CreatedPod, refused *protocol.Refusal, err error) {
+// the first refusal: one that a person has to do something about before that of a name that is taken. planned is the
+// status that is to be written with the Pods; it may be nil. before is called ahead of each request.
+func (a *Activities) createPods(
+	ctx context.Context, owner *batchv1.Job, creates []job.Create, planned *batchv1.JobStatus, events *announcer,
+	before func(context.Context) error,
+) (created []job.CreatedPod, refused *protocol.Refusal, err error) {
 	type outcome struct {
 		made    *job.CreatedPod
 		refused *protocol.Refusal
 	}
-	for size, rest := 1, c.creates; len(rest) > 0 && refused == nil && err == nil; size *= 2 {
+	// The first Pods of a new Job are most often there (BeginJob).
+	look := planned != nil && owner.Status.StartTime == nil && len(creates) <= job.MaxFirst
+	for size, rest := 1, creates; len(rest) > 0 && refused == nil && err == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
 		rest = rest[len(batch):]
 		var outcomes []outcome
 		outcomes, err = gather(batch, func(create job.Create) (one outcome, err error) {
-			if err := c.before(ctx); err != nil {
-				return one, outage(err, "wait to create Pod %s/%s", c.owner.Namespace, create.Name)
+			if err := before(ctx); err != nil {
+				return one, outage(err, "wait to create Pod %s/%s", owner.Namespace, create.Name)
 			}
-			one.made, one.refused, err = a.createPod(ctx, c.owner, create, c.planned, c.events)
+			one.made, one.refused, err = a.createPod(ctx, owner, create, look, planned, events)
 			return one, err
 		})
 		for _, one := range outcomes {
 			if one.made != nil {
 				created = append(created, *one.made)
 			}
-			if one.refused != nil && (refused == nil || refused.Reason == protocol.RefusedForeignObject) {
+			if one.refused != nil && (refused == nil || refused.Reason == ledger.ForeignObject) {
 				refused = one.refused
 			}
 		}
@@ -65,10 +59,15 @@ func (a *Activities) createPods(ctx context.Context, c creation) (created []job.
 	return created, refused, err
 }
 
-// createPod creates one Pod or finds it made by an earlier attempt.
-func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
+// createPod creates one Pod or finds it made by an earlier attempt. With look, it looks for the Pod first.
+func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, look bool, planned *batchv1.JobStatus, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
+	if look {
+		if made, _ := a.madeBefore(ctx, owner, create.Name, k8s.FromCache); made != nil {
+			return made, nil, nil
+		}
+	}
 	rendered := k8s.RenderPod(owner, create)
-	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
+	k8s.LimitEvidence(rendered, a.evidenceOf(ctx, owner.Namespace).level)
 	pod, err := a.requestPod(ctx, owner, rendered, func() {
 		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
 		events.on(jobSubject(owner), event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
@@ -77,22 +76,32 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	case err == nil:
 		return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
-		return a.findPod(ctx, owner, create.Name, events)
+		made, err := a.madeBefore(ctx, owner, create.Name, metav1.GetOptions{})
+		switch {
+		case err != nil:
+			return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, create.Name)
+		case made == nil:
+			refused := refuse(ledger.ForeignObject, "Pod %q exists and is not controlled by Job %q", create.Name, owner.Name)
+			a.Metrics.countRefusal("Pod", refused)
+			events.on(jobSubject(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
+			return nil, refused, nil
+		}
+		return made, nil, nil
 	}
 	refused := refusal(err)
 	if refused != nil {
 		// Quota is judged before the name: the Pod that uses it up may be this one, made by an attempt that got no answer.
-		if made := a.madeBefore(ctx, owner, create.Name); made != nil {
+		if made, _ := a.madeBefore(ctx, owner, create.Name, metav1.GetOptions{}); made != nil {
 			return made, nil, nil
 		}
 	}
 	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	if refused == nil && concernsOne(err) {
 		// An admission webhook that does not answer, say: the rest goes on.
-		refused = &protocol.Refusal{Reason: protocol.RefusedOther, Message: k8s.Bounded(err.Error())}
+		refused = refuse(ledger.RefusedOtherwise, "%s", k8s.Bounded(err.Error()))
 	}
 	// A terminating namespace, as upstream has it, and an API server that was not reached get no Event.
-	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
+	if answered(err) && (refused == nil || refused.Reason != ledger.NamespaceTerminating) {
 		events.on(jobSubject(owner), event.Warning(event.FailedCreate, fmt.Sprintf("Error creating: %v", err)))
 	}
 	if refused != nil {
@@ -122,40 +131,26 @@ func (a *Activities) requestPod(ctx context.Context, owner *batchv1.Job, pod *co
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case given := <-answer:
-		if given.Err != nil {
-			return nil, given.Err
-		}
-		return given.Val.(*corev1.Pod), nil
+		return given.Val.(*corev1.Pod), given.Err
 	}
 }
 
-// findPod looks at the Pod that has the wanted name already.
-func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name string, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
-	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, name)
-	}
-	if !a.owns(owner, pod) {
-		refused := &protocol.Refusal{Reason: protocol.RefusedForeignObject, Message: fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name)}
-		a.Metrics.countRefusal("Pod", refused)
-		events.on(jobSubject(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
-		return nil, refused, nil
-	}
-	return createdPod(pod), nil, nil
-}
-
-// madeBefore returns the Job's Pod of a name whose create was refused; nil where there is none.
-func (a *Activities) madeBefore(ctx context.Context, owner *batchv1.Job, name string) *job.CreatedPod {
-	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
+// madeBefore returns the Job's Pod of a name; nil with the error of a read that failed, and where the Pod is another's.
+func (a *Activities) madeBefore(ctx context.Context, owner *batchv1.Job, name string, how metav1.GetOptions) (*job.CreatedPod, error) {
+	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, how)
 	if err != nil || !a.owns(owner, pod) {
-		return nil
+		return nil, err
 	}
-	return createdPod(pod)
+	return createdPod(pod), nil
 }
 
 func createdPod(pod *corev1.Pod) *job.CreatedPod {
 	fact := k8s.PodFact(pod)
-	return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}
+	created := &job.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}
+	if fact.Ended() && fact.Tracked {
+		created.Ended = &fact
+	}
+	return created
 }
 
 // refuseCreates says why Pods may not be created for the Job as it now is, whatever a plan says; nil when they may.
@@ -164,23 +159,23 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 		return nil, nil
 	}
 	if unselectable(owner, creates) {
-		refused := &protocol.Refusal{Reason: protocol.RefusedInvalid, Message: "unable to create pods, no labels"}
+		refused := refuse(ledger.Invalid, "unable to create pods, no labels")
 		a.Metrics.countRefusal("Pod", refused)
 		a.Events.on(jobSubject(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
 		return refused, nil
 	}
-	count, refusal := job.Prescribed(owner, creates, a.Clock.Now())
-	if refusal == "" && count {
+	count, why := job.Prescribed(owner, creates, a.Clock.Now())
+	if why == "" && count {
 		running, err := a.runningPods(ctx, owner)
 		if err != nil {
 			return nil, err
 		}
-		refusal = job.TooMany(owner, creates, running)
+		why = job.TooMany(owner, creates, running)
 	}
-	if refusal == "" {
+	if why == "" {
 		return nil, nil
 	}
-	return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: refusal}, nil
+	return refuse(ledger.NotPrescribed, "%s", why), nil
 }
 
 // unselectable reports whether nobody's selector could find the Pods (parity 2.3).
@@ -189,7 +184,7 @@ func unselectable(owner *batchv1.Job, creates []job.Create) bool {
 }
 
 // runningPods returns the Job's Pods that can still run, as the API server's watch cache has them.
-func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job.PodFact, error) {
+func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) (running []job.PodFact, _ error) {
 	selector, err := claim.Selector(owner)
 	if err != nil {
 		return nil, invalidRequest(err)
@@ -202,7 +197,6 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job
 	if err != nil {
 		return nil, outage(err, "count Pods of Job %s/%s", owner.Namespace, owner.Name)
 	}
-	var running []job.PodFact
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && !claim.Ended(pod) && a.owns(owner, pod) {
 			running = append(running, job.PodFact{Name: pod.Name, Index: k8s.PodFact(pod).Index})
@@ -211,43 +205,12 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job
 	return running, nil
 }
 
-// refusedJob answers with a refusal. A caller whose Pods the Job does not prescribe gets the Job as it is.
-func (a *Activities) refusedJob(owner *batchv1.Job, refused *protocol.Refusal) protocol.JobResult {
-	result := protocol.JobResult{Refused: refused}
-	if refused.Reason == protocol.RefusedNotPrescribed {
-		result.Current, result.CurrentSpec = &owner.Status, ptr.To(a.specOf(owner))
-	}
-	return result
-}
-
 func (a *Activities) specOf(owner *batchv1.Job) job.Spec {
 	return job.SpecOf(owner).WithDefaults(a.JobDefaults)
 }
 
 func jobSubject(owner *batchv1.Job) subject {
 	return aJob(protocol.ObjectReference{Namespace: owner.Namespace, Name: owner.Name, UID: string(owner.UID)})
-}
-
-// firstPods makes the first Pods of a Job that this attempt or an earlier one has created, in a
-// turn of their own: the Jobs of the same herd come first. What can't be made is left to the
-// Job's workflow, which plans the same creates and says why.
-func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.CreatedPod {
-	spec := a.specOf(stored)
-	if !claim.Ours(stored, a.TakeOverJobs) || spec.Validate() != nil {
-		return nil
-	}
-	now := a.Clock.Now()
-	creates := job.First(stored.Namespace, stored.Name, string(stored.UID), spec, now)
-	if _, refusal := job.Prescribed(stored, creates, now); len(creates) == 0 || refusal != "" || unselectable(stored, creates) {
-		return nil
-	}
-	leave, err := a.room.Turn(ctx, stored.Namespace)
-	if err != nil {
-		return nil
-	}
-	defer leave()
-	created, _, _ := a.createPods(ctx, creation{owner: stored, creates: creates, events: a.Events.onlyNormal(), before: atOnce})
-	return created
 }
 
 // atOnce waits for nothing.

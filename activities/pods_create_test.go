@@ -5,18 +5,23 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// slowServer is an API server that is asked to create a Pod, and does when it may, unless whoever asks goes away first.
+// slowServer is an API server that creates a Pod when it may, unless whoever asks goes away first. It writes the status of a
+// Job at once, and answers when it may.
 type slowServer struct {
 	kubernetes.Interface
 	asked, may chan struct{}
@@ -39,12 +44,42 @@ type slowPods struct {
 }
 
 func (p slowPods) Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error) {
-	p.server.asked <- struct{}{}
+	if err := p.server.wait(ctx); err != nil {
+		return nil, err
+	}
+	return p.PodInterface.Create(ctx, pod, options)
+}
+
+func (s slowServer) BatchV1() typedbatchv1.BatchV1Interface {
+	return unhurriedBatch{s.Interface.BatchV1(), s}
+}
+
+type unhurriedBatch struct {
+	typedbatchv1.BatchV1Interface
+	server slowServer
+}
+
+func (b unhurriedBatch) Jobs(namespace string) typedbatchv1.JobInterface {
+	return unhurriedJobs{b.BatchV1Interface.Jobs(namespace), b.server}
+}
+
+type unhurriedJobs struct {
+	typedbatchv1.JobInterface
+	server slowServer
+}
+
+func (j unhurriedJobs) UpdateStatus(ctx context.Context, job *batchv1.Job, options metav1.UpdateOptions) (*batchv1.Job, error) {
+	written, err := j.JobInterface.UpdateStatus(ctx, job, options)
+	return written, errors.Join(err, j.server.wait(ctx))
+}
+
+func (s slowServer) wait(ctx context.Context) error {
+	s.asked <- struct{}{}
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-p.server.may:
-		return p.PodInterface.Create(ctx, pod, options)
+		return ctx.Err()
+	case <-s.may:
+		return nil
 	}
 }
 
@@ -75,5 +110,38 @@ func TestACreateOutlastsTheAttemptThatSentIt(t *testing.T) {
 	}
 	if events := s.recorded(); !slices.Equal(events, []string{"Normal SuccessfulCreate Created pod: " + request.Creates[0].Name}) {
 		t.Errorf("events %v", events)
+	}
+}
+
+// The write of a status goes on where the attempt that sent it is given up: its Events come, once.
+func TestAStatusOutlastsTheAttemptThatSentIt(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob()}, nil)
+	api := slowServer{s.kubernetes, make(chan struct{}, 2), make(chan struct{})}
+	s.options.Kubernetes = api
+	s.activities = activities.New(s.options)
+	request := s.planned(protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{StartTime: new(metav1.Now())},
+		Events: []event.Event{event.Normal("Resumed", "Job resumed")}}).(protocol.JobRequest)
+	attempt, giveUp := context.WithCancel(t.Context())
+	go func() {
+		<-api.asked
+		giveUp()
+	}()
+	if _, err := s.activities.CarryOut(attempt, request); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the attempt that was given up: %v", err)
+	}
+	close(api.may)
+	resumed := []string{"Normal Resumed Job resumed"}
+	var events []string
+	for range 100 {
+		if events = append(events, s.recorded()...); len(events) > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := s.activities.CarryOut(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if events = append(events, s.recorded()...); !slices.Equal(events, resumed) {
+		t.Errorf("events %v, want %v", events, resumed)
 	}
 }

@@ -89,7 +89,7 @@ func TestAPodThatIsGoingIsNotDeletedAgain(t *testing.T) {
 			targets := []job.Delete{{Name: "going", UID: "going-uid", Release: release}}
 			deletes(t, prepare, targets, func(t *testing.T, s *stage, result protocol.JobResult, err error) {
 				writes := slices.DeleteFunc(s.writes(), func(write string) bool { return release && write == "patch pods going" })
-				if err != nil || len(writes) != 0 || len(s.recorded()) != 0 || len(result.Vanished)+len(result.Found)+len(result.Failures) != 0 {
+				if err != nil || len(writes) != 0 || len(s.recorded()) != 0 || len(result.Vanished)+len(result.Unexpected)+len(result.Failures) != 0 {
 					t.Errorf("writes %v, events %v, result %+v, error %v", writes, s.recorded(), result, err)
 				}
 			})
@@ -132,10 +132,10 @@ func TestPodsThatAreNotToBeDeleted(t *testing.T) {
 				if test.vanished {
 					return
 				}
-				if len(result.Found) != 1 || result.Found[0].UID != "a-uid" || result.Found[0].Disowned != test.disowned {
-					t.Fatalf("found %+v", result.Found)
+				if len(result.Unexpected) != 1 || result.Unexpected[0].UID != "a-uid" || result.Unexpected[0].Disowned != test.disowned {
+					t.Fatalf("found %+v", result.Unexpected)
 				}
-				if fact := result.Found[0]; test.disowned && (fact.Message != "" || fact.Node != "" || fact.Phase != "") {
+				if fact := result.Unexpected[0]; test.disowned && (fact.Message != "" || fact.Node != "" || fact.Phase != "") {
 					t.Errorf("found %+v, which describes a Pod that is not the Job's", fact)
 				}
 			})
@@ -149,7 +149,7 @@ func TestAPodThatTheSelectorMissesCanBeDeleted(t *testing.T) {
 		return newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning).Stranger()), nil)
 	}
 	deletes(t, prepare, []job.Delete{{Name: "a", UID: "a-uid"}}, func(t *testing.T, s *stage, result protocol.JobResult, err error) {
-		if err != nil || s.exists("a") || len(result.Found) != 0 {
+		if err != nil || s.exists("a") || len(result.Unexpected) != 0 {
 			t.Errorf("result %+v, error %v", result, err)
 		}
 	})
@@ -180,7 +180,7 @@ func TestPodThatChangesWhileItIsReleasedIsReadAnew(t *testing.T) {
 			return s
 		}
 		deletes(t, prepare, []job.Delete{{Name: "a", UID: "a-uid", Release: true}}, func(t *testing.T, s *stage, result protocol.JobResult, err error) {
-			if err != nil || !s.exists("a") || len(result.Found) != 1 || result.Found[0].Phase != corev1.PodSucceeded {
+			if err != nil || !s.exists("a") || len(result.Unexpected) != 1 || result.Unexpected[0].Phase != corev1.PodSucceeded {
 				t.Errorf("result %+v, error %v", result, err)
 			}
 		})

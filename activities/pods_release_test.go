@@ -32,7 +32,7 @@ func TestReleaseIsOneRequest(t *testing.T) {
 	if !slices.Equal(requests, []string{"get jobs", "patch pods"}) {
 		t.Errorf("requests %v", requests)
 	}
-	if s.tracked("a") || s.seen("a") || len(result.Found)+len(result.Vanished)+len(result.Failures) != 0 {
+	if s.tracked("a") || s.seen("a") || len(result.Unexpected)+len(result.Vanished)+len(result.Failures) != 0 {
 		t.Errorf("tracked %v, seen %v, result %+v", s.tracked("a"), s.seen("a"), result)
 	}
 }
@@ -115,13 +115,13 @@ func TestReleases(t *testing.T) {
 			if gone := slices.Equal(result.Vanished, []string{"a-uid"}); gone != test.vanished {
 				t.Errorf("vanished %v", result.Vanished)
 			}
-			if (len(result.Found) == 1) != test.found || len(result.Failures) != 0 {
-				t.Fatalf("found %+v, failures %+v", result.Found, result.Failures)
+			if (len(result.Unexpected) == 1) != test.found || len(result.Failures) != 0 {
+				t.Fatalf("found %+v, failures %+v", result.Unexpected, result.Failures)
 			}
 			if !test.found {
 				return
 			}
-			switch fact := result.Found[0]; {
+			switch fact := result.Unexpected[0]; {
 			case fact.UID != "a-uid" || fact.Disowned != test.disowned:
 				t.Errorf("found %+v", fact)
 			case test.disowned && (fact.Phase != "" || fact.Message != "" || fact.Node != ""):

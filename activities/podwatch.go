@@ -9,16 +9,19 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/errgroup"
 
+	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// WatchPods watches the Pods of one shard (internal/podwatch) for the PodWatch workflow of that shard, and for nobody
-// else: two watches of a shard would tell everything twice. It runs until it is cancelled, or until its worker stops or
-// the Pods can't be watched, and then returns a retryable error, so that another worker takes over.
+// WatchPods watches the Pods of one shard (internal/podwatch), and its new Jobs, whose first Pods it makes
+// (internal/jobwatch). It does so for the PodWatch workflow of that shard, and for nobody else: two watches of a shard
+// would tell everything twice. It runs until it is cancelled, or until its worker stops or the Pods can't be watched, and
+// then returns a retryable error, so that another worker takes over.
 func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput) (err error) {
-	defer func() { a.countRefused(ctx, protocol.WatchPodsActivity, refusedFor(err), err) }()
+	defer func() { a.countRefused(ctx, protocol.WatchPodsActivity, nil, err) }()
 	watcher, err := podwatch.New(podwatch.Options{
 		Kubernetes: a.Kubernetes, Temporal: a.Temporal, Cluster: a.Cluster, Namespaces: a.Namespaces,
 		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights,
@@ -42,7 +45,16 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 		case <-running.Done():
 		}
 	}()
+	var group errgroup.Group
+	group.Go(func() error {
+		return jobwatch.Run(running, jobwatch.Options{
+			Kubernetes: a.Kubernetes, Namespaces: a.Namespaces, Shard: input.Shard, Shards: input.Shards,
+			Weights: a.Weights, Clock: a.Clock, Begin: a.BeginJob,
+		})
+	})
 	err = watcher.Run(running)
+	cancel(nil)
+	err = errors.Join(err, group.Wait())
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -34,9 +35,9 @@ func unwanted() map[string]struct {
 		before  time.Time
 		reason  string
 	}{
-		"it is too late":        {cronJob: helloCronJob(), before: scheduled.Add(time.Second), reason: protocol.RefusedTooLate},
-		"it is suspended":       {cronJob: suspended, reason: protocol.RefusedNotPrescribed},
-		"it is no time for one": {cronJob: edited, reason: protocol.RefusedNotPrescribed},
+		"it is too late":        {cronJob: helloCronJob(), before: scheduled.Add(time.Second), reason: ledger.TooLate},
+		"it is suspended":       {cronJob: suspended, reason: ledger.NotPrescribed},
+		"it is no time for one": {cronJob: edited, reason: ledger.NotPrescribed},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -99,10 +100,10 @@ func TestRefusedStart(t *testing.T) {
 		reason  string
 		warning string
 	}{
-		"quota":                    {helloCronJob(), nil, quota, protocol.RefusedForbidden, "Error creating job: " + quota.Error()},
-		"terminating namespace":    {helloCronJob(), nil, terminatingNamespace(), protocol.RefusedNamespaceTerminating, ""},
-		"another owner's Job":      {helloCronJob(), []runtime.Object{foreign}, nil, protocol.RefusedForeignObject, `Error creating job: Job "` + foreign.Name + `" exists and is not controlled by CronJob "hello"`},
-		"CronJob is being deleted": {deleting, nil, nil, protocol.RefusedNotPrescribed, ""},
+		"quota":                    {helloCronJob(), nil, quota, ledger.Forbidden, "Error creating job: " + quota.Error()},
+		"terminating namespace":    {helloCronJob(), nil, terminatingNamespace(), ledger.NamespaceTerminating, ""},
+		"another owner's Job":      {helloCronJob(), []runtime.Object{foreign}, nil, ledger.ForeignObject, `Error creating job: Job "` + foreign.Name + `" exists and is not controlled by CronJob "hello"`},
+		"CronJob is being deleted": {deleting, nil, nil, ledger.NotPrescribed, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -37,14 +38,30 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 		Namespace: request.Job.Namespace, Name: request.Job.Name, UID: types.UID(request.Job.UID), Job: found,
 		TakeOver: a.TakeOverJobs, Unattended: true,
 	}
-	outcome := releases{failed: map[types.UID]bool{}}
+	var mutex sync.Mutex
+	var errs []error
+	released, failed := 0, sets.New[types.UID]()
 	release := func(pod *corev1.Pod) func() error {
 		if claim.Decide(pod, owner) != claim.Release {
 			return nil
 		}
 		return func() error {
-			released, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, claim.Ended(pod))
-			outcome.note(pod, released, err)
+			done, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, claim.Ended(pod))
+			mutex.Lock()
+			defer mutex.Unlock()
+			switch {
+			case err == nil:
+				failed.Delete(pod.UID)
+				// The watch's label alone is not worth counting.
+				if done && claim.Tracked(pod) {
+					released++
+				}
+			case !failed.Has(pod.UID):
+				failed.Insert(pod.UID)
+				if len(errs) < 3 { // The others are counted only.
+					errs = append(errs, fmt.Errorf("release Pod %s: %w", pod.Name, err))
+				}
+			}
 			return ctx.Err()
 		}
 	}
@@ -56,45 +73,9 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 			return protocol.ReleaseOrphansResult{}, err
 		}
 	}
-	if err := outcome.err(); err != nil {
+	if len(failed) > 0 {
+		err := fmt.Errorf("%d of %d: %w", len(failed), len(failed)+released, errors.Join(errs...))
 		return protocol.ReleaseOrphansResult{}, outage(err, "release the Pods of Job %s/%s", request.Job.Namespace, request.Job.Name)
 	}
-	return protocol.ReleaseOrphansResult{Released: outcome.released}, nil
-}
-
-// maxReleaseErrors is how many failures of single Pods an error names.
-const maxReleaseErrors = 3
-
-// releases collects what became of Pods.
-type releases struct {
-	mutex    sync.Mutex
-	released int
-	failed   map[types.UID]bool
-	errs     []error
-}
-
-func (r *releases) note(pod *corev1.Pod, released bool, err error) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	switch {
-	case err != nil && !r.failed[pod.UID]:
-		r.failed[pod.UID] = true
-		if len(r.errs) < maxReleaseErrors {
-			r.errs = append(r.errs, fmt.Errorf("release Pod %s: %w", pod.Name, err))
-		}
-	case err == nil:
-		delete(r.failed, pod.UID)
-		// The watch's label alone is not worth counting.
-		if released && claim.Tracked(pod) {
-			r.released++
-		}
-	}
-}
-
-// err returns the failures joined, some of them in words.
-func (r *releases) err() error {
-	if len(r.failed) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d: %w", len(r.failed), len(r.failed)+r.released, errors.Join(r.errs...))
+	return protocol.ReleaseOrphansResult{Released: released}, nil
 }

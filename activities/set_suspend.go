@@ -18,6 +18,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -45,7 +46,7 @@ func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspend
 		return result, err
 	case refused != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
 		// The UID in the patch has just been seen: a conflict that stays means that others write all the time.
-		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
+		return protocol.SetSuspendResult{}, refusedError(refused.Message, "%s", doingSuspend(request))
 	}
 	return protocol.SetSuspendResult{}, outage(err, "%s", doingSuspend(request))
 }
@@ -87,21 +88,23 @@ func (a *Activities) suspendableJob(owner *batchv1.Job) suspendable {
 func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendRequest, found suspendable) (protocol.SetSuspendResult, error) {
 	object := subject{request.Object, request.Kind == protocol.JobKind}
 	pause, annotations := request.AfterFailures && request.Kind == protocol.CronJobKind, found.object.GetAnnotations()
-	if pause && (!request.Suspend || found.suspended || !found.mayPause) {
-		return found.answer, nil
-	}
-	if !pause {
-		if refused := a.refuseSignal(annotations, request.Signal()); refused != nil {
-			a.Events.on(object, event.Warning(event.SignalRefused, refused.Message))
-			return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
+	if pause {
+		if !request.Suspend || found.suspended || !found.mayPause {
+			return found.answer, nil
 		}
+	} else if refused := a.refuseSignal(annotations, request.Signal()); refused != nil {
+		a.Events.on(object, event.Warning(event.SignalRefused, refused.Message))
+		return protocol.SetSuspendResult{}, refusedError(refused.Message, "%s", doingSuspend(request))
 	}
 	if overtaken(annotations, request.At) {
 		return found.answer, nil
 	}
-	if why := a.notTakenBack(request, found); why != "" {
-		a.Events.on(object, event.Warning(event.SignalRefused, why))
-		return found.answer, nil
+	if !request.Suspend && !request.Force && found.suspended {
+		// A resume leaves the object suspended where that is not what it takes back.
+		if why := k8s.SuspenderOf(found.object, a.StampedUsers).Refuses(request.Note.By, request.Reason); why != "" {
+			a.Events.on(object, event.Warning(event.SignalRefused, "Signal "+request.Signal()+" was not carried out: "+why))
+			return found.answer, nil
+		}
 	}
 	already := request.Suspend && found.suspended
 	result, err := a.patchSuspend(ctx, request, found.object.GetResourceVersion(), already)
@@ -111,9 +114,8 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 	return result, err
 }
 
-// patchSuspend writes to the object as it was read. An object that is suspended already says on who has suspended
-// it; an absent note or sender removes an older one. A time that has not come is made up: with it nobody would be
-// heard until then.
+// patchSuspend writes to the object as it was read. An object that is suspended already says on who has suspended it; an absent
+// note or sender removes an older one. A time that has not come is made up: with it nobody would be heard until then.
 func (a *Activities) patchSuspend(
 	ctx context.Context, request protocol.SetSuspendRequest, resourceVersion string, already bool,
 ) (protocol.SetSuspendResult, error) {
@@ -146,18 +148,6 @@ func (a *Activities) patchSuspend(
 		return protocol.SetSuspendResult{}, err
 	}
 	return suspendableCronJob(patched).answer, nil
-}
-
-// notTakenBack says why a resume leaves the object suspended, which is not what it takes back; empty where it does not.
-func (a *Activities) notTakenBack(request protocol.SetSuspendRequest, found suspendable) string {
-	if request.Suspend || request.Force || !found.suspended {
-		return ""
-	}
-	why := k8s.SuspenderOf(found.object, a.StampedUsers).Refuses(request.Note.By, request.Reason)
-	if why == "" {
-		return ""
-	}
-	return "Signal " + request.Signal() + " was not carried out: " + why
 }
 
 // longestOvertaken bounds how long an attempt goes on that Temporal has given up. What is
@@ -197,7 +187,7 @@ func (a *Activities) refuseSignal(annotations map[string]string, signal string) 
 	if accepted {
 		return nil
 	}
-	return &protocol.Refusal{Reason: protocol.RefusedSignal, Message: why}
+	return refuse(ledger.SignalRefused, "%s", why)
 }
 
 // signalAnswer is the Event of a suspend or resume that was written. The signal counts

@@ -9,6 +9,7 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -59,7 +60,7 @@ func TestSignalsThatAreNotAccepted(t *testing.T) {
 			var refused bool
 			if start, ok := test.request.(schedule.Start); ok {
 				result := must[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Start: start})
-				refused = result.Refused != nil && result.Refused.Reason == protocol.RefusedSignal && result.Started == nil
+				refused = result.Refused != nil && result.Refused.Reason == ledger.SignalRefused && result.Started == nil
 			} else {
 				_, err := run[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, test.request)
 				refused = err != nil

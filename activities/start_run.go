@@ -14,40 +14,41 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/herd"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// StartRun starts one run. An error means that the API server could not be asked, and that
-// the whole is to be repeated. It is a RefusedErrorType error, which Temporal does not
-// repeat by itself, when the delete of a Job that is to be replaced was refused, and one of
-// TooEarlyErrorType, to be repeated, when the time of the run is too far away to be waited for.
+// StartRun starts one run. An error means that the API server could not be asked, and that the whole is to be repeated. It
+// is a RefusedErrorType error, which Temporal does not repeat by itself, when the delete of a Job that is to be replaced
+// was refused, and one of TooEarlyErrorType, to be repeated, when the time of the run is too far away to be waited for.
 //
 // A run that was to be replaced and has ended is left, and is in the result.
 func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequest) (result protocol.StartRunResult, err error) {
 	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"replace", len(request.Replace), schedule.MaxDeletes}); err != nil {
 		return result, err
 	}
-	if err := a.giveBack(request.Start); err != nil {
-		return result, err
+	// What is further away than a start may wait is given back. What no clock explains is left to be refused.
+	if early := a.early(request.Start); early > a.StartLead+maxAhead && early <= maxBehind {
+		return result, a.givenBack(givenBackForClock, request.Start, clockRetry)
 	}
 	cronJob, err := a.plannedStart(ctx, request, &result)
 	if err != nil || cronJob == nil {
 		return result, err
 	}
 	// A time that somebody has made up is no herd, and is not waited for.
-	member, held := &herd.Start{}, false
+	member, waited := &herd.Start{}, false
 	if why := schedule.Prescribed(cronJob, request.Start, a.Clock.Now()); why == "" {
 		if !request.Start.Manual {
-			member = a.room.Join(request.Start.Scheduled, cronJob.Namespace)
+			member = a.herds.Join(request.Start.Scheduled, cronJob.Namespace)
 			defer member.Leave()
 		}
-		if held, err = a.hold(ctx, cronJob.Namespace, request.Start); err != nil {
+		if waited, err = a.hold(ctx, cronJob.Namespace, request.Start); err != nil {
 			return result, err
 		}
 	}
-	stored, isNew, cronJob, err := a.create(ctx, cronJob, request, held, &result)
+	stored, isNew, cronJob, err := a.create(ctx, cronJob, request, waited, &result)
 	if err != nil || cronJob == nil {
 		return result, err
 	}
@@ -107,22 +108,22 @@ func (a *Activities) jobOf(ctx context.Context, cronJob *ostinatov1.CronJob, nam
 }
 
 // create judges the run, makes room for it, in its turn, and creates its Job, which it returns, unless
-// the result says that there is one already or that there is to be none. The CronJob of a start that was
-// held is looked at once more before; nil is returned where it was edited or is gone.
+// the result says that there is one already or that there is to be none. The CronJob of a start that has
+// waited is looked at once more before; nil is returned where it was edited or is gone.
 func (a *Activities) create(
-	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, held bool, result *protocol.StartRunResult,
+	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, waited bool, result *protocol.StartRunResult,
 ) (stored *batchv1.Job, isNew bool, _ *ostinatov1.CronJob, err error) {
-	if !held {
+	if !waited {
 		if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start); err != nil || result.Refused != nil || ranAndIsGone(result.Started) {
 			return nil, false, cronJob, err
 		}
 	}
-	leave, err := a.room.Turn(ctx, cronJob.Namespace)
+	leave, err := a.herds.Turn(ctx, cronJob.Namespace)
 	if err != nil {
 		return nil, false, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
 	}
 	defer leave()
-	if held {
+	if waited {
 		if cronJob, err = a.lookAgain(ctx, cronJob, request, result); err != nil || cronJob == nil || result.Refused != nil || ranAndIsGone(result.Started) {
 			return nil, false, cronJob, err
 		}
@@ -159,7 +160,8 @@ func (a *Activities) writeStartedStatus(ctx context.Context, cronJob *ostinatov1
 // if an earlier attempt has made its Job, or if the status says so and the Job is gone since.
 func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
 	refused, err := a.refuseStart(ctx, cronJob, start)
-	ran := hasRun(cronJob, start, a.Clock.Now())
+	last := schedule.LastScheduleTime(cronJob, a.Clock.Now())
+	ran := !start.Manual && last != nil && !start.Scheduled.After(last.Time)
 	if refused == nil && !ran || err != nil {
 		return nil, nil, err
 	}
@@ -178,25 +180,16 @@ func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob
 // ranAndIsGone reports whether a run has started whose Job is gone since.
 func ranAndIsGone(started *protocol.StartedJob) bool { return started != nil && started.Run.UID == "" }
 
-// hasRun reports whether the CronJob says that the scheduled run has started.
-func hasRun(cronJob *ostinatov1.CronJob, start schedule.Start, now time.Time) bool {
-	last := schedule.LastScheduleTime(cronJob, now)
-	return !start.Manual && last != nil && !start.Scheduled.After(last.Time)
-}
-
 func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
 	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
-		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
+		return refuse(ledger.NotPrescribed, "%s", why), nil
 	}
 	if refused := a.refuseManual(cronJob, start); refused != nil {
 		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.SignalRefused, refused.Message))
 		return refused, nil
 	}
 	if start.IsTooLate(a.Clock.Now()) {
-		return &protocol.Refusal{
-			Reason:  protocol.RefusedTooLate,
-			Message: "it is too late for the run of " + start.Scheduled.UTC().Format(time.RFC3339),
-		}, nil
+		return refuse(ledger.TooLate, "it is too late for the run of %s", start.Scheduled.UTC().Format(time.RFC3339)), nil
 	}
 	return a.refuseBeside(ctx, cronJob, start)
 }
@@ -222,17 +215,13 @@ func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJ
 			running = append(running, active.Name)
 		}
 		if len(running) == capacity {
-			return &protocol.Refusal{
-				Reason:  protocol.RefusedNotPrescribed,
-				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is %s", running[0], policy),
-			}, nil
+			return refuse(ledger.NotPrescribed, "Job %s runs, and concurrencyPolicy is %s", running[0], policy), nil
 		}
 	}
 	return nil, nil
 }
 
-// refuseManual says why the CronJob does not take the signal that asked for the run; nil
-// when it does, and for a scheduled run.
+// refuseManual says why the CronJob does not take the signal that asked for the run; nil when it does, and for a scheduled run.
 func (a *Activities) refuseManual(cronJob *ostinatov1.CronJob, start schedule.Start) *protocol.Refusal {
 	if !start.Manual {
 		return nil
@@ -244,13 +233,7 @@ func (a *Activities) refuseManual(cronJob *ostinatov1.CronJob, start schedule.St
 	return a.refuseSignal(cronJob.Annotations, signal)
 }
 
-// acceptsStart reports whether the run may start as it asks to, whether or not its Job is there already.
-func (a *Activities) acceptsStart(cronJob *ostinatov1.CronJob, start schedule.Start) bool {
-	return schedule.Prescribed(cronJob, start, a.Clock.Now()) == "" && a.refuseManual(cronJob, start) == nil
-}
-
-// startJob creates the run's Job or finds it made by an earlier attempt. It leaves the Event of a new
-// one to the caller.
+// startJob creates the run's Job or finds it made by an earlier attempt. It leaves the Event of a new one to the caller.
 func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (stored *batchv1.Job, isNew bool, _ *protocol.Refusal, _ error) {
 	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
 	// A Job's name keeps it from being made twice only as long as it is there.
@@ -274,10 +257,7 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		case claim.OfCronJob(found, cronJob.Name, cronJob.UID):
 			return found, false, nil, nil
 		}
-		refused := &protocol.Refusal{
-			Reason:  protocol.RefusedForeignObject,
-			Message: fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name),
-		}
+		refused := refuse(ledger.ForeignObject, "Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name)
 		a.Metrics.countRefusal("Job", refused)
 		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
 		return nil, false, refused, nil
@@ -289,7 +269,7 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 			return found, false, nil, err
 		}
 	}
-	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
+	if answered(err) && (refused == nil || refused.Reason != ledger.NamespaceTerminating) {
 		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, fmt.Sprintf("Error creating job: %v", err)))
 	}
 	if refused != nil {

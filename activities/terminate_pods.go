@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,11 +18,11 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// bulkChunk is how many Pods are ended between two looks at the Job.
-const bulkChunk = 2 * parallelRequests
+// betweenLooks is how many Pods are deleted between two looks at the Job.
+const betweenLooks = 2 * parallelRequests
 
 // TerminatePods ends all running Pods of a Job, and lists them then as ListPods does. A repeated
-// attempt ends the rest. Between chunks it looks whether the Job has been edited.
+// attempt ends the rest. Now and then it looks whether the Job has been edited.
 func (a *Activities) TerminatePods(ctx context.Context, request protocol.TerminatePodsRequest) (protocol.PodList, error) {
 	err := bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}, list{"deleting", len(request.Deleting), job.MaxStatePods})
 	if err == nil && request.Termination != job.TerminateForSuspension && request.Termination != job.TerminateForVerdict {
@@ -34,7 +35,10 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	if err != nil || done {
 		return answer, err
 	}
-	if a.namespaceGoes(ctx, owner.Namespace) {
+	// Where the namespace is being deleted, the Pods go before the Job, and none of these has failed by that. A worker that
+	// may not read namespaces, which is optional, does not know.
+	namespace, err := a.Kubernetes.CoreV1().Namespaces().Get(ctx, owner.Namespace, metav1.GetOptions{})
+	if err == nil && namespace.DeletionTimestamp != nil {
 		return protocol.PodList{}, a.letGo(ctx, owner)
 	}
 	census, err := a.takeCensus(ctx, owner, protocol.ListPodsRequest{Job: request.Job, Undecided: request.Undecided})
@@ -42,24 +46,9 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 		return protocol.PodList{}, err
 	}
 	var report job.Report
-	events := a.Events.besides(0)
-	targets := append(request.Termination.Targets(census.facts), request.Termination.Overtaken(census.facts, request.Undecided, request.Deleting)...)
-	pace, many := a.pace(len(targets), 0)
-	for chunk := range slices.Chunk(targets, bulkChunk) {
-		if many {
-			if owner, answer, done, err = a.jobToTerminate(ctx, request); err != nil || done {
-				return answer, err
-			}
-		}
-		err := eachTarget(chunk, &report, func(target job.Delete) (job.Report, error) {
-			if err := pace(ctx); err != nil {
-				return job.Report{}, outage(err, "wait for the limit of bulk work")
-			}
-			return a.deletePod(ctx, owner, target, true, events)
-		})
-		if err != nil {
-			return protocol.PodList{}, err
-		}
+	targets := request.Termination.Targets(census.facts, request.Undecided, request.Deleting)
+	if answer, done, err = a.endPods(ctx, owner, request, targets, &report); err != nil || done {
+		return answer, err
 	}
 	census.facts = terminated(census.facts, targets, report)
 	list := census.list()
@@ -67,11 +56,38 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	return list, nil
 }
 
-// namespaceGoes reports whether a namespace is being deleted: its Pods go before its Jobs, and none of these has failed
-// by that. A worker that may not read namespaces, which is optional, does not know.
-func (a *Activities) namespaceGoes(ctx context.Context, name string) bool {
-	namespace, err := a.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-	return err == nil && namespace.DeletionTimestamp != nil
+// endPods deletes the Pods. If there are many, it reads the Job again now and then. done says that the rest stay; answer says why.
+func (a *Activities) endPods(
+	ctx context.Context, owner *batchv1.Job, request protocol.TerminatePodsRequest, targets []job.Delete, report *job.Report,
+) (answer protocol.PodList, done bool, _ error) {
+	events := a.Events.besides(0)
+	pace, many := a.pace(len(targets), 0)
+	var begun atomic.Int64
+	var over atomic.Bool
+	end := func(target job.Delete) (job.Report, error) {
+		if many && begun.Add(1)%betweenLooks == 0 {
+			if _, late, edited, err := a.jobToTerminate(ctx, request); err != nil {
+				return job.Report{}, err
+			} else if edited && over.CompareAndSwap(false, true) {
+				answer, done = late, true
+			}
+		}
+		if over.Load() {
+			return job.Report{}, nil
+		}
+		if err := pace(ctx); err != nil {
+			return job.Report{}, outage(err, "wait for the limit of bulk work")
+		}
+		return a.deletePod(ctx, owner, target, true, events)
+	}
+	err := eachTarget(targets, report, func(target job.Delete) (job.Report, error) {
+		found, err := end(target)
+		if err != nil {
+			over.Store(true)
+		}
+		return found, err
+	})
+	return answer, done, err
 }
 
 // letGo releases the Pods of a Job whose namespace is being deleted, uncounted: the Job goes when
@@ -95,11 +111,8 @@ func (a *Activities) letGo(ctx context.Context, owner *batchv1.Job) error {
 	if err != nil {
 		return err
 	}
-	return outage(errNamespaceGoes, "end Pods of Job %s/%s", owner.Namespace, owner.Name)
+	return outage(errors.New("the namespace is being deleted"), "end Pods of Job %s/%s", owner.Namespace, owner.Name)
 }
-
-// errNamespaceGoes says that the Job is about to go with its namespace.
-var errNamespaceGoes = errors.New("the namespace is being deleted")
 
 // jobToTerminate reads the Job; done says that the answer is given already.
 func (a *Activities) jobToTerminate(ctx context.Context, request protocol.TerminatePodsRequest) (owner *batchv1.Job, answer protocol.PodList, done bool, err error) {
@@ -134,7 +147,7 @@ func terminated(facts []job.PodFact, targets []job.Delete, report job.Report) []
 			fact.Deleting, fact.Ready = true, false
 		}
 	}
-	for _, fact := range report.Found {
+	for _, fact := range report.Unexpected {
 		*after[fact.UID] = fact
 	}
 	gone := sets.New(report.Vanished...)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.temporal.io/sdk/temporal"
@@ -116,6 +117,47 @@ func TestAPodThatEndsWhileItIsTerminatedIsListedAsItIs(t *testing.T) {
 		if got, want := stateOf(s.terminate(termination)), []string{"a ended"}; !slices.Equal(got, want) || !s.exists("a") {
 			t.Errorf("%s: list %v, want %v", termination, got, want)
 		}
+	}
+}
+
+// A Pod that a list has just shown is removed as it was listed, without another look. One that has changed since is looked at.
+func TestAListedPodIsRemovedUnlessItHasChanged(t *testing.T) {
+	listed := func() podBuilder {
+		pod := helloPod("a", corev1.PodRunning)
+		pod.ResourceVersion = "7"
+		return pod
+	}
+	for name, test := range map[string]struct {
+		now   corev1.PodPhase
+		want  []string
+		looks int
+	}{
+		"as it was": {corev1.PodRunning, []string{"a deleting untracked"}, 0},
+		"it ended":  {corev1.PodSucceeded, []string{"a ended"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(suspendedJob(), listed()), nil)
+			looks := 0
+			s.kubernetes.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				looks++
+				pod := helloPod("a", test.now)
+				pod.ResourceVersion = "8"
+				return true, pod.Pod, nil
+			})
+			s.kubernetes.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				sent := string(action.(clienttesting.PatchAction).GetPatch())
+				if !strings.Contains(sent, `"resourceVersion":"7"`) {
+					t.Errorf("the release asks for no version: %s", sent)
+				}
+				if test.now == corev1.PodRunning {
+					return false, nil, nil
+				}
+				return true, nil, apierrors.NewConflict(pods, "a", errors.New("it has changed"))
+			})
+			if got := stateOf(s.terminate(job.TerminateForSuspension)); !slices.Equal(got, test.want) || looks != test.looks {
+				t.Errorf("list %v after %d looks, want %v after %d", got, looks, test.want, test.looks)
+			}
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -70,13 +71,11 @@ func validateWrite(cronJob protocol.ObjectReference, status *ostinatov1.CronJobS
 		errors.Join(event.Validate(events), schedule.ValidateStatus(ptr.Deref(status, ostinatov1.CronJobStatus{}), cronJob.Namespace))))
 }
 
-// plannedCronJob returns the CronJob of a request as it is remembered, or as the watch
-// cache has it, and reads it live where neither is what was planned for; nil where the
-// result says that it is gone or edited. A remembered one has no template.
+// plannedCronJob returns the CronJob of a request as it is remembered, or as the watch cache has it, and reads it live where
+// neither is what was planned for; nil where the result says that it is gone or edited. A remembered one has no template.
 //
-// A write of the status is refused unless the CronJob is, in etcd, the one that was read, so it needs
-// no live read before. A dry run leaves nothing behind, and the template that it tries is that of the
-// generation which was planned for.
+// A write of the status is refused unless the CronJob is, in etcd, the one that was read, so it needs no live read before. A
+// dry run leaves nothing behind, and the template that it tries is that of the generation which was planned for.
 func (a *Activities) plannedCronJob(ctx context.Context, request protocol.WriteStatusRequest) (*ostinatov1.CronJob, freshness, protocol.WriteStatusResult, error) {
 	reference := request.CronJob
 	if request.Status != nil {
@@ -151,7 +150,7 @@ func (a *Activities) writeCronJobStatus(
 ) (changed protocol.WriteStatusResult, err error) {
 	waiting, cancel := leavingTime(ctx)
 	defer cancel()
-	leave, err := a.writes.Take(waiting, cronJob.Namespace)
+	leave, err := a.statusWrites.Take(waiting, cronJob.Namespace)
 	if err != nil {
 		return changed, err
 	}
@@ -160,7 +159,7 @@ func (a *Activities) writeCronJobStatus(
 	a.cronJobCache.Remove(knownCronJob{cronJobReference(cronJob), digest})
 	var stored *ostinatov1.CronJob
 	if fresh == cached {
-		stored, err = k8s.WriteCronJobStatus(ctx, store, cronJob, a.suspendedBy(cronJob, status))
+		stored, err = store.WriteStatus(ctx, cronJob, a.suspendedBy(cronJob, status))
 		if apierrors.IsConflict(err) {
 			if cronJob, changed, err = a.unedited(ctx, cronJobReference(cronJob), digest); err != nil || cronJob == nil {
 				return changed, err
@@ -200,7 +199,7 @@ func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
 	}
 }
 
-// maxCachedCronJobs bounds the CronJobs that are remembered.
+// maxKnownCronJobs bounds the CronJobs that are remembered.
 const maxKnownCronJobs = 4096
 
 // knownCronJob is a CronJob whose spec has the digest.
@@ -209,10 +208,9 @@ type knownCronJob struct {
 	digest string
 }
 
-// remember keeps what this process has read or written last of a CronJob with a run under way. It takes the
-// place of a read before a write that the API server refuses unless the object is, in etcd, the one that was read;
-// nothing else may rest on it. It has what a write of the status needs: identity, resourceVersion and
-// conditions. Spec and annotations may be large.
+// remember keeps what this process has read or written last of a CronJob with a run under way. It takes the place of a read
+// before a write that the API server refuses unless the object is, in etcd, the one that was read; nothing else may rest on it.
+// It has what a write of the status needs: identity, resourceVersion and conditions. Spec and annotations may be large.
 func (a *Activities) remember(cronJob *ostinatov1.CronJob) {
 	a.cronJobCache.Add(knownCronJob{cronJobReference(cronJob), schedule.SpecOf(cronJob).Digest()}, &ostinatov1.CronJob{
 		TypeMeta: cronJob.TypeMeta,
@@ -243,26 +241,14 @@ func (a *Activities) judgeTemplate(ctx context.Context, cronJob *ostinatov1.Cron
 	start := schedule.Start{Name: names.ScheduledJob(cronJob.Name, scheduled), Scheduled: scheduled}
 	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
 	_, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(ctx, wanted, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	switch {
-	case err == nil, apierrors.IsAlreadyExists(err), usedUp(err):
-	case aboutTheTemplate(err):
-		judgement.Refusal = k8s.Bounded(err.Error())
-	default:
+	switch refused := refusal(err); {
+	// The API server checks a quota last, and it says how many Jobs there are now.
+	case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+	// A terminating namespace and a webhook without dry runs don't say whether the Job would be refused at its time too.
+	case refused == nil, refused.Reason == ledger.NamespaceTerminating, strings.Contains(err.Error(), "does not support dry run"):
 		judgement.Unknown = true
+	default:
+		judgement.Refusal = k8s.Bounded(err.Error())
 	}
 	return judgement
-}
-
-// usedUp reports whether only a quota stands against the Job: the API server checks it last, and it
-// says how many Jobs there are now.
-func usedUp(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
-}
-
-// aboutTheTemplate reports whether the same Job would be refused at its time too. A terminating
-// namespace and a webhook without dry runs don't say.
-func aboutTheTemplate(err error) bool {
-	refused := refusal(err)
-	return refused != nil && refused.Reason != protocol.RefusedNamespaceTerminating &&
-		!strings.Contains(err.Error(), "does not support dry run")
 }

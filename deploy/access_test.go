@@ -37,7 +37,7 @@ var rights = map[string]struct {
 		"get,patch cronjobs.batch.ostinato.dev",
 		"update,patch cronjobs/status.batch.ostinato.dev",
 		"update cronjobs/finalizers.batch.ostinato.dev",
-		"get,list,create,delete,patch jobs.batch",
+		"get,list,watch,create,delete,patch jobs.batch",
 		"update,patch jobs/status.batch",
 		"update jobs/finalizers.batch",
 		"get,list,watch,create,delete,patch pods",

@@ -16,7 +16,7 @@ type alarm struct {
 }
 
 // set arms the alarm; a zero time disarms it.
-func (a *alarm) set(ctx workflow.Context, at time.Time, reason, summary string) {
+func (a *alarm) set(ctx workflow.Context, at time.Time, reason string) {
 	if a.timer != nil && !at.IsZero() && a.reason == reason && !a.at.After(at) {
 		return
 	}
@@ -25,8 +25,8 @@ func (a *alarm) set(ctx workflow.Context, at time.Time, reason, summary string) 
 		return
 	}
 	timerCtx, cancel := workflow.WithCancel(ctx)
-	a.timer = workflow.NewTimerWithOptions(timerCtx, at.Sub(workflow.Now(ctx)), workflow.TimerOptions{Summary: summary})
-	a.at, a.reason, a.cancel = at, reason, cancel
+	options := workflow.TimerOptions{Summary: reason + " " + timeText(at)}
+	*a = alarm{at, reason, workflow.NewTimerWithOptions(timerCtx, at.Sub(workflow.Now(ctx)), options), cancel}
 }
 
 // ringing reports whether the alarm went off; it is disarmed then.

@@ -20,14 +20,14 @@ func TestAnAlarmThatIsLostIsDisarmed(t *testing.T) {
 		if a.lost(now) {
 			t.Error("an alarm that is not armed is lost")
 		}
-		a.set(ctx, now.Add(time.Hour), "next run", "")
+		a.set(ctx, now.Add(time.Hour), "next run")
 		if a.lost(now.Add(30 * time.Minute)) {
 			t.Error("lost before its time")
 		}
 		if !a.lost(now.Add(61*time.Minute)) || a.timer != nil {
 			t.Errorf("not lost after its time: %+v", a)
 		}
-		a.set(ctx, now.Add(time.Hour), "next run", "")
+		a.set(ctx, now.Add(time.Hour), "next run")
 		if err := workflow.Sleep(ctx, 2*time.Hour); err != nil {
 			return err
 		}

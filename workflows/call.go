@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -26,26 +27,44 @@ const (
 	startPatience  = 2 * time.Second
 	startRetry     = 300 * time.Millisecond
 
-	// bulkTimeout bounds a bulk activity, which is rate limited and may queue: only its heartbeat reveals a lost
-	// worker.
+	// bulkTimeout bounds a bulk activity, which is rate limited and may queue: only its heartbeat reveals a lost worker.
 	bulkTimeout   = time.Hour
 	bulkHeartbeat = 10 * time.Second
 )
 
-// call is one activity to be run: by default as a local activity, which costs one history event, and if the API server
-// is slow or down as a regular one, which is retried until it answers.
-type call struct {
-	// summary is what the Temporal UI shows for the call.
-	summary  string
-	activity string
-	request  any
+// kind is how an activity is called.
+type kind struct {
+	name string
+	work order.Work
+	// recorded says that a call is in the history before it is made, and its answer before anything follows from it. A
+	// local activity is repeated if its workflow task fails after later effects in the same task.
+	recorded bool
+	// long says that an attempt may take long: a list of 100,000 Pods, or creates that wait for a slow webhook.
+	long bool
+}
 
-	// local bounds a single local attempt; 0 means two within localBudget. slow is called if it ends without an answer.
-	local time.Duration
-	slow  func()
+// activity is a kind with what the activity answers.
+type activity[Result any] kind
+
+var (
+	startRun       = activity[protocol.StartRunResult]{name: protocol.StartRunActivity, work: order.Due, recorded: true}
+	writeStatus    = activity[protocol.WriteStatusResult]{name: protocol.WriteStatusActivity, work: order.Told}
+	findRuns       = activity[protocol.FindRunsResult]{name: protocol.FindRunsActivity, work: order.Asked, recorded: true}
+	signalAccepted = activity[protocol.SignalAcceptedResult]{name: protocol.SignalAcceptedActivity, work: order.Asked}
+	setSuspend     = activity[protocol.SetSuspendResult]{name: protocol.SetSuspendActivity, work: order.Asked, recorded: true}
+	carryOut       = activity[protocol.JobResult]{name: protocol.CarryOutActivity, work: order.Running, long: true}
+	releaseOrphans = activity[protocol.ReleaseOrphansResult]{name: protocol.ReleaseOrphansActivity, work: order.Over}
+	listPods       = activity[protocol.PodList]{name: protocol.ListPodsActivity, work: order.Asked, recorded: true, long: true}
+	terminatePods  = activity[protocol.PodList]{name: protocol.TerminatePodsActivity, work: order.Asked, recorded: true, long: true}
+)
+
+// callOptions say how one call differs from others of its kind.
+type callOptions struct {
+	// slow is called if a single local attempt within jobLocalBudget had no answer; nil means two within localBudget.
+	slow func()
 	// queue is a bulk task queue; empty for the workflow's own.
 	queue string
-	// first says that the call must be in the history before it is made, as those of some activities always are.
+	// first says that the call must be in the history before it is made, as those of a recorded kind always are.
 	first bool
 	// givesWay is asked whenever something arrives during a regular attempt: true gives the call up. nil means never.
 	givesWay func() bool
@@ -60,11 +79,15 @@ type call struct {
 // errGaveWay says that a call was given up for something that arrived. It may have been carried out in part.
 var errGaveWay = errors.New("the call gave way")
 
-// perform makes the call. Errors that a repetition can't change (non-retryable application errors), cancellation and
-// errGaveWay come back at once.
-func perform[Result any](ctx workflow.Context, c call) (result Result, err error) {
-	if !c.recorded() && c.queue == "" {
-		err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, c.localOptions()), c.activity, c.request).Get(ctx, &result)
+// perform calls an activity: by default as a local activity, which costs one history event, and if the API server is slow
+// or down as a regular one, which is retried until it answers. Errors that a repetition can't change (non-retryable
+// application errors), cancellation and errGaveWay come back at once. The Temporal UI shows the summary.
+func perform[Result any](
+	ctx workflow.Context, a activity[Result], summary string, request any, c callOptions,
+) (result Result, err error) {
+	if !a.recorded && !c.first && c.queue == "" {
+		local := workflow.WithLocalActivityOptions(ctx, c.localOptions(summary))
+		err = workflow.ExecuteLocalActivity(local, a.name, request).Get(ctx, &result)
 		if err == nil || final(err) {
 			return result, err
 		}
@@ -72,28 +95,17 @@ func perform[Result any](ctx workflow.Context, c call) (result Result, err error
 			c.slow()
 		}
 	}
-	regular, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, c.options(ctx)))
+	regular, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, c.options(ctx, kind(a), summary)))
 	defer giveUp()
-	answer := workflow.ExecuteActivity(regular, c.activity, c.request)
-	if err := c.await(ctx, answer, giveUp); err != nil {
-		return result, err
+	answer := workflow.ExecuteActivity(regular, a.name, request)
+	if err = c.await(ctx, answer, giveUp); err == nil {
+		err = answer.Get(ctx, &result)
 	}
-	err = answer.Get(ctx, &result)
 	return result, err
 }
 
-// recorded reports whether the call is in the history before it is made, and its answer before anything follows from
-// it. A local activity is repeated if its workflow task fails after later effects in the same task.
-func (c call) recorded() bool {
-	switch c.activity {
-	case protocol.StartRunActivity, protocol.FindRunsActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.SetSuspendActivity:
-		return true
-	}
-	return c.first
-}
-
 // await waits for the answer, or gives the call up.
-func (c call) await(ctx workflow.Context, answer workflow.Future, giveUp workflow.CancelFunc) error {
+func (c callOptions) await(ctx workflow.Context, answer workflow.Future, giveUp workflow.CancelFunc) error {
 	if c.givesWay == nil {
 		return nil
 	}
@@ -113,51 +125,41 @@ func (c call) await(ctx workflow.Context, answer workflow.Future, giveUp workflo
 	if err := answer.Get(ctx, nil); err == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return errGaveWay
+	return cmp.Or(ctx.Err(), errGaveWay)
 }
 
-func (c call) localOptions() workflow.LocalActivityOptions {
+func (c callOptions) localOptions(summary string) workflow.LocalActivityOptions {
 	options := workflow.LocalActivityOptions{
 		StartToCloseTimeout:    localAttemptTimeout,
 		ScheduleToCloseTimeout: localBudget,
-		Summary:                c.summary,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: 200 * time.Millisecond,
-			MaximumAttempts: 2,
-		},
+		Summary:                summary,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumAttempts: 2},
 	}
-	if c.local > 0 {
-		options.StartToCloseTimeout, options.ScheduleToCloseTimeout, options.RetryPolicy.MaximumAttempts = c.local, c.local, 1
+	if c.slow != nil {
+		options.StartToCloseTimeout, options.ScheduleToCloseTimeout = jobLocalBudget, jobLocalBudget
+		options.RetryPolicy.MaximumAttempts = 1
 	}
 	return options
 }
 
-func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
+func (c callOptions) options(ctx workflow.Context, kind kind, summary string) workflow.ActivityOptions {
 	options := workflow.ActivityOptions{
 		TaskQueue:              c.queue,
 		StartToCloseTimeout:    regularAttemptTimeout,
 		ScheduleToCloseTimeout: regularBudget,
 		HeartbeatTimeout:       regularHeartbeat,
 		WaitForCancellation:    true,
-		Summary:                c.summary,
-		Priority:               priority(ctx, c.work()),
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    time.Second,
-			BackoffCoefficient: 2,
-			MaximumInterval:    10 * time.Second,
-		},
+		Summary:                summary,
+		Priority:               priority(ctx, kind.work),
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second},
 	}
-	switch c.activity {
-	case protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.CarryOutActivity:
-		// A list of 100,000 Pods, or creates that wait for a slow webhook, may take long.
+	if kind.long {
 		options.StartToCloseTimeout = regularBudget
 	}
-	if c.activity == protocol.StartRunActivity {
+	if kind.name == protocol.StartRunActivity {
 		// It is retried until the API server answers.
-		options.ScheduleToCloseTimeout, options.HeartbeatTimeout, options.RetryPolicy.InitialInterval = 0, startHeartbeat+min(c.early, startPatience), startRetry
+		options.ScheduleToCloseTimeout, options.RetryPolicy.InitialInterval = 0, startRetry
+		options.HeartbeatTimeout = startHeartbeat + min(c.early, startPatience)
 	}
 	if c.budget > 0 {
 		options.ScheduleToCloseTimeout = c.budget
@@ -175,8 +177,8 @@ func final(err error) bool {
 	if temporal.IsCanceledError(err) {
 		return true
 	}
-	var application *temporal.ApplicationError
-	return errors.As(err, &application) && application.NonRetryable()
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && application.NonRetryable()
 }
 
 // standing is the namespace a workflow works for, and the weights of namespaces.
@@ -196,19 +198,4 @@ func inOrder(ctx workflow.Context, weights order.Weights, namespace string) work
 func priority(ctx workflow.Context, work order.Work) temporal.Priority {
 	s, _ := ctx.Value(standingKey{}).(standing)
 	return s.weights.Priority(order.Place{Work: work, Namespace: s.namespace})
-}
-
-// work says what kind of work a call is.
-func (c call) work() order.Work {
-	switch c.activity {
-	case protocol.StartRunActivity:
-		return order.Due
-	case protocol.WriteStatusActivity:
-		return order.Told
-	case protocol.FindRunsActivity, protocol.SignalAcceptedActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.SetSuspendActivity:
-		return order.Asked
-	case protocol.ReleaseOrphansActivity:
-		return order.Over
-	}
-	return order.Running
 }

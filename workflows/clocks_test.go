@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/workflows"
@@ -32,7 +33,7 @@ func byClock(t *testing.T, ahead time.Duration) *cronJobKube {
 					temporal.ApplicationErrorOptions{NextRetryDelay: early})
 			}
 			if start.IsTooLate(now()) {
-				return cronJobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedTooLate, Message: "it is too late"}}, nil
+				return cronJobResult{Refused: &protocol.Refusal{Reason: ledger.TooLate, Message: "it is too late"}}, nil
 			}
 		}
 		return k.reconcile(ctx, request)

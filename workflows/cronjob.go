@@ -12,23 +12,26 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next scheduled time, asks the planner and
+// cronJob is the workflow of one CronJob object. It sleeps until the next scheduled time, asks the planner and
 // carries out the plan, until the object is gone. Cancelling it stops nothing: it emits an Event and continues as new.
-// It returns an error only to continue as new, and for an input that Ostinato does not send.
-func cronJobWorkflow(ctx workflow.Context, options *Options, input *protocol.CronJobInput) error {
-	if err := valid(ctx, input.CronJob.CronJobWorkflowID(options.Cluster), input); err != nil {
+// It returns an error only to continue as new, and for an input that Ostinato does not send. The input is a pointer: a
+// waiting workflow keeps a copy of a value for each frame of its stack.
+func (o *Options) cronJob(ctx workflow.Context, input *protocol.CronJobInput) error {
+	// A missing input is not valid.
+	input = cmp.Or(input, new(protocol.CronJobInput))
+	if err := valid(ctx, input.CronJob.CronJobWorkflowID(o.Cluster), input); err != nil {
 		return err
 	}
+	ctx = inOrder(ctx, o.Weights, input.CronJob.Namespace)
 	// A cancellation does not interrupt what is under way.
 	cancelled := ctx
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	c := newCronJob(ctx, options, input)
+	c := newCronJob(ctx, o, input)
 	c.cancelled = func() bool { return cancelled.Err() != nil }
 	if err := cmp.Or(
 		workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe),
@@ -43,10 +46,8 @@ func cronJobWorkflow(ctx workflow.Context, options *Options, input *protocol.Cro
 
 // runningCronJob is a running CronJob workflow.
 type runningCronJob struct {
-	cluster names.Cluster
-	// startLead is recorded with new scheduled times.
-	startLead time.Duration
-	cronJob   protocol.ObjectReference
+	options *Options
+	cronJob protocol.ObjectReference
 	// searchAttributes and statusAttributes say which search attributes the Temporal namespace has.
 	searchAttributes, statusAttributes bool
 
@@ -86,51 +87,38 @@ type runningCronJob struct {
 }
 
 func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobInput) *runningCronJob {
-	c := &runningCronJob{
-		cluster:          options.Cluster,
-		startLead:        options.StartLead,
-		cronJob:          input.CronJob,
+	object := input.CronJob
+	identity := schedule.Identity{Namespace: object.Namespace, Name: object.Name, UID: object.UID, Created: input.Created}
+	state, heard := schedule.State{Identity: identity}, ptr.Deref(input.Heard, protocol.CronJobHeard{})
+	if input.State != nil {
+		state = schedule.Resume(*input.State, identity, workflow.Now(ctx))
+	}
+	return &runningCronJob{
+		options:          options,
+		cronJob:          object,
 		searchAttributes: input.SearchAttributes,
 		statusAttributes: input.StatusAttributes,
 		spec:             input.Spec,
-		mailbox:          newMailbox(ctx),
+		state:            state,
+		unread:           input.State == nil,
+		mailbox:          mailboxOf(ctx),
+		heard:            cronJobHeard{look: input.Heard != nil, runs: heard.Runs, steering: input.Wishes},
+		unknown:          input.Unknown,
 	}
-	identity := schedule.Identity{
-		Namespace: input.CronJob.Namespace,
-		Name:      input.CronJob.Name,
-		UID:       input.CronJob.UID,
-		Created:   input.Created,
-	}
-	if input.State != nil {
-		c.state = schedule.Resume(*input.State, identity, workflow.Now(ctx))
-	} else {
-		c.state = schedule.State{Identity: identity}
-		c.unread = true
-	}
-	c.heard.steering, c.unknown = input.Wishes, input.Unknown
-	if input.Heard != nil {
-		c.heard.look, c.heard.runs = true, input.Heard.Runs
-	}
-	return c
 }
 
 // begin reads the object's status and Jobs: the workflow is new, or another one ran in its place.
-func (c *runningCronJob) begin(ctx workflow.Context) error {
+func (c *runningCronJob) begin(ctx workflow.Context) {
 	for c.unread && !c.gone {
 		c.find(ctx)
-		if err := workflow.Sleep(ctx, max(c.pause.until.Sub(workflow.Now(ctx)), 0)); err != nil {
-			return fmt.Errorf("wait to look for the Jobs of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
-		}
+		// The only error is that of a cancelled context, which this one never is.
+		_ = workflow.Sleep(ctx, max(c.pause.until.Sub(workflow.Now(ctx)), 0))
 	}
-	return nil
 }
 
 func (c *runningCronJob) find(ctx workflow.Context) {
-	result, err := perform[protocol.FindRunsResult](ctx, call{
-		summary:  "find the jobs of " + c.cronJob.Name,
-		activity: protocol.FindRunsActivity,
-		request:  protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), All: true},
-	})
+	request := protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), All: true}
+	result, err := perform(ctx, findRuns, "find the jobs of "+c.cronJob.Name, request, callOptions{})
 	switch {
 	case err != nil:
 		c.failed(ctx, "Looking for the CronJob's Jobs failed", err)
@@ -146,17 +134,15 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	c.pause.reset()
 	c.unread = false
-	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended).
-		NumberTriggersFrom(workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli())
+	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended,
+		workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli())
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
 }
 
 // run is the main loop. Thousands of workflows wait at a time, so act returns its stack before the wait.
 func (c *runningCronJob) run(ctx workflow.Context) error {
-	if err := c.begin(ctx); err != nil {
-		return err
-	}
+	c.begin(ctx)
 	for {
 		rest, done, err := c.act(ctx)
 		if done {
@@ -191,24 +177,30 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	}
 	c.state = c.evaluated(ctx, c.state, now)
 	plan := schedule.Decide(c.state, c.spec, now)
-	if plan.Pause {
+	if plan.Idle() {
+		c.state = plan.Next
+		c.tally(ctx)
+		if due, ok := schedule.Ahead(c.state, c.spec, now); ok {
+			// It is time to prepare the next run: the activity waits for its time. The evaluation is kept only if the plan
+			// is carried out.
+			if ahead, ok := schedule.DecideAhead(c.evaluated(ctx, c.state, due), c.spec, due); ok {
+				plan = ahead
+			}
+		}
+	}
+	switch {
+	case plan.Pause:
 		c.pauseAfterFailures(ctx)
-		return rest{}, false, nil
-	}
-	if !plan.Idle() {
-		c.execute(ctx, plan)
-		return rest{}, false, nil
-	}
-	c.state = plan.Next
-	c.tally(ctx)
-	if ahead, ok := c.ahead(ctx, now); ok {
-		c.execute(ctx, ahead)
-		return rest{}, false, nil
-	}
-	if c.mayContinueAsNew(ctx) {
+	case plan.Start != nil:
+		c.startRun(ctx, plan)
+	case !plan.Idle():
+		c.writeStatus(ctx, plan)
+	case c.mayContinueAsNew(ctx):
 		return rest{}, true, c.continueAsNew(ctx)
+	default:
+		return rest{plan.Wake, plan.WakeFor}, false, nil
 	}
-	return rest{plan.Wake, plan.WakeFor}, false, nil
+	return rest{}, false, nil
 }
 
 // evaluated returns the state with scheduled times, recorded anew if they ran out: every replay has the same.
@@ -216,10 +208,9 @@ func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, n
 	if !schedule.NeedsEvaluation(state, c.spec, now) {
 		return state
 	}
-	spec, anchor := c.spec, state.Anchor()
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
-		evaluation := schedule.Evaluate(spec, anchor, now)
-		evaluation.Lead = c.startLead
+		evaluation := schedule.Evaluate(c.spec, state, now)
+		evaluation.Lead = c.options.StartLead
 		return evaluation
 	})
 	var evaluation protocol.Evaluation
@@ -244,21 +235,11 @@ func (c *runningCronJob) answerCancellation(ctx workflow.Context) {
 // wait blocks until the wake is due, a signal arrives, a run starts or ends, or somebody cancels the workflow.
 func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	workflow.SetCurrentDetails(ctx, c.details())
-	c.alarm.set(ctx, until.wake, until.reason, until.reason+" "+until.wake.UTC().Format(time.RFC3339))
-	// The only error is that of a cancelled context, which this one never is.
+	c.alarm.set(ctx, until.wake, until.reason)
+	// As in begin, there is no error.
 	_ = workflow.Await(ctx, func() bool {
 		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0 || c.cancelled() && !c.answered
 	})
-}
-
-// ahead returns the plan that starts the next run, if it is time to prepare it. The activity waits for the run's time.
-// The evaluation is kept only if the plan is carried out.
-func (c *runningCronJob) ahead(ctx workflow.Context, now time.Time) (schedule.Plan, bool) {
-	due, ok := schedule.Ahead(c.state, c.spec, now)
-	if !ok {
-		return schedule.Plan{}, false
-	}
-	return schedule.DecideAhead(c.evaluated(ctx, c.state, due), c.spec, due)
 }
 
 // cronJobHistoryBudget is the number of events after which a CronJob workflow continues as new if no child runs; at
@@ -266,8 +247,7 @@ func (c *runningCronJob) ahead(ctx workflow.Context, now time.Time) (schedule.Pl
 const cronJobHistoryBudget = 1000
 
 // mayContinueAsNew reports whether this is a quiet point at which to continue as new: what is unhandled can be carried
-// over, and no child is being started. A cancelled run takes the first such point: Temporal accepts no second
-// cancellation.
+// over, and no child is being started. A cancelled run takes the first one: Temporal accepts no second cancellation.
 func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	suggested, length := info.GetContinueAsNewSuggested() || c.answered, info.GetCurrentHistoryLength()
@@ -285,21 +265,20 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 // continueAsNew goes on in a new workflow run, which hears of the ends of active runs by signal.
 func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 	state := c.state.Bounded()
-	var heard *protocol.CronJobHeard
-	if c.heard.reasonToLook() {
-		heard = &protocol.CronJobHeard{Runs: c.heard.runs}
-	}
-	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, protocol.CronJobInput{
+	input := protocol.CronJobInput{
 		CronJob:          c.cronJob,
 		Created:          c.state.Created,
 		Spec:             c.spec,
 		SearchAttributes: c.searchAttributes,
 		StatusAttributes: c.statusAttributes,
 		State:            &state,
-		Heard:            heard,
 		Wishes:           c.heard.steering,
 		Unknown:          c.unknown,
-	})
+	}
+	if c.heard.reasonToLook() {
+		input.Heard = &protocol.CronJobHeard{Runs: c.heard.runs}
+	}
+	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, input)
 }
 
 // finish ends the workflow of an object that is gone, or continues with the object that took its name. Jobs that run

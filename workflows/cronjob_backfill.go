@@ -31,7 +31,7 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 	asked := schedule.BackfillRequest(request)
 	mistake := asked.Mistake(c.spec, workflow.Now(ctx))
 	if mistake == "" && !asked.Cancel {
-		mistake = schedule.TimesBetween(c.spec, c.state.Anchor(), asked.From, asked.To).Mistake
+		mistake = schedule.TimesBetween(c.spec, c.state, asked.From, asked.To).Mistake
 	}
 	if mistake == "" && !asked.Cancel && !asked.DryRun {
 		mistake = schedule.NoRoom(c.state, len(c.askedBackfills))
@@ -45,11 +45,8 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 // backfill answers the update, after asking whether the object takes backfills.
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
 	asked := noted(schedule.BackfillRequest(request), ledger.ThroughUpdate)
-	result, err := perform[protocol.SignalAcceptedResult](ctx, call{
-		summary:  "ask " + c.cronJob.Name + " for a backfill",
-		activity: protocol.SignalAcceptedActivity,
-		request:  protocol.SignalAcceptedRequest{CronJob: c.cronJob, Signal: protocol.BackfillSignal},
-	})
+	question := protocol.SignalAcceptedRequest{CronJob: c.cronJob, Signal: protocol.BackfillSignal}
+	result, err := perform(ctx, signalAccepted, "ask "+c.cronJob.Name+" for a backfill", question, callOptions{})
 	switch {
 	case err != nil:
 		return answer, refusedBackfill("the API server can't be asked for the CronJob: " + shortError(err))
@@ -85,9 +82,8 @@ func refusedBackfill(why string) error {
 
 // times records the times of a range: a replay with other time zone data has the same.
 func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRequest) schedule.BackfillTimes {
-	spec, anchor := c.spec, c.state.Anchor()
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
-		return schedule.TimesBetween(spec, anchor, request.From, request.To)
+		return schedule.TimesBetween(c.spec, c.state, request.From, request.To)
 	})
 	var found protocol.BackfillTimes
 	if err := recorded.Get(&found); err != nil {
@@ -95,14 +91,6 @@ func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRe
 		panic(fmt.Errorf("read recorded times of a backfill of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
 	return schedule.BackfillTimes(found)
-}
-
-// takeAsked takes what updates have asked for.
-func (c *runningCronJob) takeAsked(ctx workflow.Context) {
-	for _, do := range c.asked {
-		do(workflow.Now(ctx))
-	}
-	c.asked, c.askedBackfills = nil, nil
 }
 
 // takeBackfill takes the signal "backfill", which Events on the object answer.
@@ -121,8 +109,6 @@ func (c *runningCronJob) takeBackfill(ctx workflow.Context, received message) {
 		c.state = schedule.Announce(c.state, event.Warning("BackfillRefused", mistake))
 	case request.Cancel:
 		c.state = schedule.CancelBackfills(c.state)
-	case request.DryRun:
-		c.state = schedule.Announce(c.state, schedule.DryRunEvent(found.Times))
 	default:
 		c.state = schedule.AddBackfill(c.state, c.spec, request, found.Times, now)
 	}

@@ -233,10 +233,11 @@ func FuzzBackfill(f *testing.F) {
 		if asked.Mistake(spec, cronStart) != "" || asked.Cancel {
 			return
 		}
-		found := schedule.TimesBetween(spec, schedule.Anchor{Created: created}, asked.From, asked.To)
+		found := schedule.TimesBetween(spec, schedule.State{Identity: schedule.Identity{Created: created}}, asked.From, asked.To)
 		if found.Mistake != "" {
 			return
 		}
+		asked.DryRun = false
 		state := schedule.AddBackfill(schedule.State{}, spec, asked, found.Times, cronStart)
 		if err := state.Validate(); err != nil {
 			t.Fatal(err)

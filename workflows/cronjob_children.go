@@ -25,18 +25,19 @@ type childRun struct {
 	accepted bool
 }
 
+// begun reports whether the child has begun, or won't.
+func (r *childRun) begun() bool { return r.future.GetChildWorkflowExecution().IsReady() }
+
 // startChild starts the Job workflow of a run, which outlives this workflow run.
 func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, started protocol.StartedJob) {
 	run := started.Run
-	for _, child := range c.children {
-		if child.run.UID == run.UID {
-			return
-		}
+	if slices.ContainsFunc(c.children, func(child *childRun) bool { return child.run.UID == run.UID }) {
+		return
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	options := workflow.ChildWorkflowOptions{
-		WorkflowID:            c.cluster.JobWorkflowID(c.cronJob.Namespace, run.Name),
-		TaskQueue:             c.cluster.JobTaskQueue(),
+		WorkflowID:            c.options.Cluster.JobWorkflowID(c.cronJob.Namespace, run.Name),
+		TaskQueue:             c.options.Cluster.JobTaskQueue(),
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		StaticSummary:         childSummary(c.cronJob, start),
@@ -67,36 +68,29 @@ func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string
 		return summary + ", scheduled " + at
 	case start.Backfill != 0:
 		summary += ", " + at + ", " + start.Note
-	case start.Note != "":
-		summary += ", triggered " + at + ": " + start.Note
 	default:
-		summary += ", triggered " + at
+		summary += ", triggered " + at + said(": %s", start.Note)
 	}
 	return ledger.Truncated(summary+askedText(start.Asked), maxSummary)
 }
 
 // childrenBegun reports whether each child has begun, or won't.
 func (c *runningCronJob) childrenBegun() bool {
-	return !slices.ContainsFunc(c.children, func(child *childRun) bool { return !child.future.GetChildWorkflowExecution().IsReady() })
+	return !slices.ContainsFunc(c.children, func(child *childRun) bool { return !child.begun() })
 }
 
 // childrenPending reports whether the start or the end of a child is to be taken.
 func (c *runningCronJob) childrenPending() bool {
-	for _, child := range c.children {
-		if child.future.IsReady() || !child.accepted && child.future.GetChildWorkflowExecution().IsReady() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.children, func(child *childRun) bool {
+		return child.future.IsReady() || !child.accepted && child.begun()
+	})
 }
 
 // takeChildren takes the starts and ends of children.
 func (c *runningCronJob) takeChildren(ctx workflow.Context) {
 	var running []*childRun
 	for _, child := range c.children {
-		if !child.accepted && child.future.GetChildWorkflowExecution().IsReady() {
-			child.accepted = true
-		}
+		child.accepted = child.begun()
 		if child.future.IsReady() {
 			c.childClosed(ctx, child)
 		} else {
@@ -127,8 +121,8 @@ func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
 // resultOf returns a child's result, which for a failed Job is in its error.
 func resultOf(ctx workflow.Context, child workflow.Future) (result protocol.JobClosing, err error) {
 	err = child.Get(ctx, &result)
-	var application *temporal.ApplicationError
-	if errors.As(err, &application) && application.Type() == protocol.JobFailedErrorType && application.HasDetails() {
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if ok && application.Type() == protocol.JobFailedErrorType && application.HasDetails() {
 		err = application.Details(&result)
 	}
 	return result, err

@@ -23,26 +23,16 @@ func (c *runningCronJob) taskBegan(ctx workflow.Context) time.Time {
 	return c.task.began
 }
 
-// execute carries out a plan in one idempotent call. If that fails or gives way, the state stays as it was.
-func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
-	if plan.Start != nil {
-		c.startRun(ctx, plan)
-	} else {
-		c.writeStatus(ctx, plan)
-	}
-}
-
-// startRun starts a run and its workflow.
+// startRun starts a run and its workflow. Like writeStatus it carries out a plan in one idempotent call. If that fails or
+// gives way, the state stays as it was.
 func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
-	result, err := perform[protocol.StartRunResult](ctx, call{
-		summary:  summary(plan),
-		activity: protocol.StartRunActivity,
-		request: protocol.StartRunRequest{
-			CronJob: c.cronJob, Digest: digest(c.spec), Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
-		},
+	request := protocol.StartRunRequest{
+		CronJob: c.cronJob, Digest: digest(c.spec), Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
+	}
+	result, err := perform(ctx, startRun, summary(plan), request, callOptions{
 		early: max(plan.Start.Scheduled.Sub(workflow.Now(ctx)), 0),
 		// A start whose time has come is over soon.
-		givesWay: func() bool { return c.mailbox.holds(steers) && workflow.Now(ctx).Before(plan.Start.Scheduled) },
+		givesWay: func() bool { return c.mailbox.steered() && workflow.Now(ctx).Before(plan.Start.Scheduled) },
 	})
 	if !c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
 		return
@@ -73,14 +63,10 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 
 // writeStatus writes what the state says, and prunes the history.
 func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
-	result, err := perform[protocol.WriteStatusResult](ctx, call{
-		summary:  summary(plan),
-		activity: protocol.WriteStatusActivity,
-		request: protocol.WriteStatusRequest{
-			CronJob: c.cronJob, Task: c.taskBegan(ctx), Digest: digest(c.spec), Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
-		},
-		givesWay: func() bool { return c.mailbox.holds(steers) },
-	})
+	request := protocol.WriteStatusRequest{
+		CronJob: c.cronJob, Task: c.taskBegan(ctx), Digest: digest(c.spec), Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
+	}
+	result, err := perform(ctx, writeStatus, summary(plan), request, callOptions{givesWay: c.mailbox.steered})
 	if c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
 		c.state = schedule.Apply(plan, schedule.Report{Deleted: result.Pruned, StatusFailed: result.StatusFailed, Judgement: result.Judgement}, workflow.Now(ctx))
 		if plan.Status != nil {
@@ -94,30 +80,24 @@ func (c *runningCronJob) answeredFor(ctx workflow.Context, gone bool, spec *sche
 	switch {
 	case err != nil:
 		c.failed(ctx, "Carrying out the plan failed", err)
-		return false
-	case gone, spec != nil:
-		if !c.learn(ctx, gone, spec) {
-			// Without a pause the same plan would be refused for ever.
-			c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
-		}
-		return false
+	case !gone && spec == nil:
+		c.pause.reset()
+		return true
+	case !c.learn(ctx, gone, spec):
+		// Without a pause the same plan would be refused for ever.
+		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
 	}
-	c.pause.reset()
-	return true
+	return false
 }
 
 // pauseAfterFailures suspends the CronJob, which has asked for that.
 func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 	paused := schedule.Paused(c.state)
-	result, err := perform[protocol.SetSuspendResult](ctx, call{
-		summary:  "suspend " + c.cronJob.Name + " after failures",
-		activity: protocol.SetSuspendActivity,
-		request: protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: c.cronJob, AfterFailures: true,
-			Wish: protocol.Wish{Suspend: true, Note: protocol.SignalNote{By: "pauseAfterFailures", Note: paused.PausedWhy}, At: workflow.Now(ctx)},
-		},
-		givesWay: func() bool { return c.mailbox.holds(steers) },
-	})
+	request := protocol.SetSuspendRequest{
+		Kind: protocol.CronJobKind, Object: c.cronJob, AfterFailures: true,
+		Wish: protocol.Wish{Suspend: true, Note: protocol.SignalNote{By: "pauseAfterFailures", Note: paused.PausedWhy}, At: workflow.Now(ctx)},
+	}
+	result, err := perform(ctx, setSuspend, "suspend "+c.cronJob.Name+" after failures", request, callOptions{givesWay: c.mailbox.steered})
 	switch {
 	case err != nil && !final(err):
 		c.failed(ctx, "Suspending the CronJob after failures failed", err)
@@ -126,15 +106,14 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		// The object is the truth.
 		workflow.GetLogger(ctx).Warn("The API server refuses to have the CronJob suspended after failures", "error", err)
 		c.state = schedule.PauseRefused(c.state, shortError(err))
-		c.pause.reset()
-		return
-	}
-	if result.CronJobSpec != nil && result.CronJobSpec.Suspend {
-		c.state = paused
-	}
-	if !c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec) {
-		c.failed(ctx, "The CronJob does not want to be suspended yet", errUnusableSpec)
-		return
+	default:
+		if result.CronJobSpec != nil && result.CronJobSpec.Suspend {
+			c.state = paused
+		}
+		if !c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec) {
+			c.failed(ctx, "The CronJob does not want to be suspended yet", errUnusableSpec)
+			return
+		}
 	}
 	c.pause.reset()
 }
@@ -164,12 +143,11 @@ func summary(plan schedule.Plan) string {
 	}
 	switch {
 	case len(parts) > 0:
+		return ledger.Truncated(strings.Join(parts, ", "), maxSummary)
 	case plan.Status == nil:
 		return "check the template"
-	default:
-		return "update status"
 	}
-	return ledger.Truncated(strings.Join(parts, ", "), maxSummary)
+	return "update status"
 }
 
 // maxSummary bounds a summary, in bytes; the server accepts 400.

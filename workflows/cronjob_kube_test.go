@@ -22,6 +22,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/workflows"
@@ -114,7 +115,7 @@ func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cron
 	}
 	if request.Signal != "" {
 		if k.refusesSignals != "" {
-			result.Refused = &protocol.Refusal{Reason: protocol.RefusedSignal, Message: k.refusesSignals}
+			result.Refused = &protocol.Refusal{Reason: ledger.SignalRefused, Message: k.refusesSignals}
 		}
 		return result, nil
 	}

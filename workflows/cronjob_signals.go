@@ -44,6 +44,7 @@ func (c *runningCronJob) hear(ctx workflow.Context) {
 	}
 }
 
+// take takes what signals say and updates have asked for.
 func (c *runningCronJob) take(ctx workflow.Context) {
 	for received := range c.mailbox.drain(ctx) {
 		switch received.signal {
@@ -72,7 +73,10 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 			c.answerUnknown(ctx, received.signal)
 		}
 	}
-	c.takeAsked(ctx)
+	for _, do := range c.asked {
+		do(workflow.Now(ctx))
+	}
+	c.asked, c.askedBackfills = nil, nil
 }
 
 // answerUnknown says by an Event that nothing was made of a signal.
@@ -92,7 +96,7 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 		return
 	}
 	switch {
-	case signal.CronJob.CronJobWorkflowID(c.cluster) != c.cronJob.CronJobWorkflowID(c.cluster):
+	case signal.CronJob.CronJobWorkflowID(c.options.Cluster) != c.cronJob.CronJobWorkflowID(c.options.Cluster):
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another CronJob", "signal", received.signal, "cronjob", signal.CronJob.Name)
 	case signal.CronJob.UID != c.cronJob.UID:
 		c.heard.successor = &protocol.CronJobInput{
@@ -127,18 +131,13 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen pro
 
 // look reads the CronJob and the runs said to have started or ended. A successor stays only if it is a successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
-	runs := c.heard.runs
-	result, err := perform[protocol.FindRunsResult](ctx, call{
-		summary:  "look at " + c.cronJob.Name,
-		activity: protocol.FindRunsActivity,
-		request:  protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: runs},
-		givesWay: func() bool { return c.mailbox.holds(steers) },
-	})
+	request := protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: c.heard.runs}
+	result, err := perform(ctx, findRuns, "look at "+c.cronJob.Name, request, callOptions{givesWay: c.mailbox.steered})
 	if err != nil {
 		c.failed(ctx, "Looking at the CronJob failed", err)
 		return
 	}
-	c.heard.look, c.heard.runs = false, c.heard.runs[len(runs):]
+	c.heard.look, c.heard.runs = false, c.heard.runs[len(request.Look):]
 	c.takeFound(ctx, result)
 	if !c.gone {
 		c.heard.successor = nil
@@ -175,12 +174,8 @@ func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRun
 
 // steer writes spec.suspend. Nothing starts before the API server answers.
 func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
-	result, err := perform[protocol.SetSuspendResult](ctx, call{
-		summary:  wish.Signal() + " " + c.cronJob.Name,
-		activity: protocol.SetSuspendActivity,
-		request:  protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: c.cronJob, Wish: wish},
-		givesWay: func() bool { return c.mailbox.holds(steers) },
-	})
+	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: c.cronJob, Wish: wish}
+	result, err := perform(ctx, setSuspend, wish.Signal()+" "+c.cronJob.Name, request, callOptions{givesWay: c.mailbox.steered})
 	switch {
 	case errors.Is(err, errGaveWay):
 		c.heard.steering = c.heard.steering[1:]
@@ -212,8 +207,7 @@ func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {
 
 // shortError is an error's innermost message, fit for an Event.
 func shortError(err error) string {
-	var application *temporal.ApplicationError
-	if errors.As(err, &application) {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return ledger.Truncated(application.Message(), maxSummary)
 	}
 	return ledger.Truncated(err.Error(), maxSummary)

@@ -389,7 +389,7 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 func TestCronJobOverduePokeLooksAtTheClock(t *testing.T) {
 	k := newCronJobKube(t)
 	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart.Add(-time.Hour)},
-		k.status, nil)
+		k.status, nil, 0)
 	k.signal(time.Second, protocol.CronJobSpecSignal, protocol.CronJobSpec{
 		CronJob: hello, Created: cronStart.Add(-time.Hour), Spec: cron("*/10 * * * *", allow), Overdue: true,
 	})

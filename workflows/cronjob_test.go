@@ -121,7 +121,7 @@ func TestCronJobRefusedCreateIsRetriedByATimer(t *testing.T) {
 			return nil, nil
 		}
 		refusals++
-		return &cronJobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedForbidden, Message: "exceeded quota"}}, nil
+		return &cronJobResult{Refused: &protocol.Refusal{Reason: ledger.Forbidden, Message: "exceeded quota"}}, nil
 	}
 	k.runUntil(80*time.Second, cron("*/10 * * * *", allow))
 	expectList(t, "runs", k.scheduled(), "00:00")

@@ -47,7 +47,7 @@ func TestCronJobAnswersWhatBecomesOfATrigger(t *testing.T) {
 		"suspended":                       {policy: "Allow", at: after, prepare: func(k *cronJobKube) { k.send(protocol.SuspendSignal, nil) }, runs: "now"},
 		"null":                            {policy: "Allow", at: after, arguments: []any{nil}, runs: "now"},
 		"its Job is refused, to be tried": {policy: "Allow", at: after, prepare: refusing(protocol.Refusal{Reason: "Forbidden", Message: "exceeded quota"}), runs: "queued", reason: "Forbidden: exceeded quota"},
-		"the object takes no triggers":    {policy: "Allow", at: after, prepare: refusing(protocol.Refusal{Reason: protocol.RefusedSignal, Message: "no"}), runs: "refused", reason: "SignalRefused: no"},
+		"the object takes no triggers":    {policy: "Allow", at: after, prepare: refusing(protocol.Refusal{Reason: ledger.SignalRefused, Message: "no"}), runs: "refused", reason: "SignalRefused: no"},
 		"the object is gone":              {policy: "Allow", at: after, prepare: func(k *cronJobKube) { k.gone = true }, runs: "refused", reason: "the CronJob is gone"},
 		"the API server is away for a while": {policy: "Allow", at: after, prepare: func(k *cronJobKube) {
 			failures := 0

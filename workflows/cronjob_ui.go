@@ -54,9 +54,7 @@ func (c *runningCronJob) details() string {
 		for _, run := range c.state.Active[:min(len(c.state.Active), activeRows)] {
 			b.WriteString(fmt.Sprintf("| %s | %s |\n", escape(run.Name), scheduledText(run.Scheduled, run.Manual)))
 		}
-		if more := len(c.state.Active) - activeRows; more > 0 {
-			b.WriteString(fmt.Sprintf("| and %d more | |\n", more))
-		}
+		b.WriteString(said("| and %d more | |\n", max(len(c.state.Active)-activeRows, 0)))
 	}
 	if rows := c.state.Rows(); len(rows) > 0 {
 		b.WriteString("\n| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n")
@@ -73,10 +71,8 @@ func (c *runningCronJob) nextText() string {
 		return "is being deleted"
 	case calendar.Problem != nil:
 		return calendar.Problem.Message
-	case c.spec.Suspend && c.state.PausedWhy != "":
-		return "suspended: " + c.state.PausedWhy
 	case c.spec.Suspend:
-		return "suspended"
+		return "suspended" + said(": %s", c.state.PausedWhy)
 	case len(calendar.Upcoming) == 0:
 		return "no next run"
 	default:
@@ -103,38 +99,31 @@ func resultText(entry ledger.Entry) string {
 	if text == "" && entry.Outcome.HasJob() {
 		return "running"
 	}
-	var more []string
-	if entry.ResultReason != "" {
-		more = append(more, entry.ResultReason)
-	}
-	if entry.FailedAttempts > 0 {
-		more = append(more, fmt.Sprintf("%d failed attempts", entry.FailedAttempts))
-	}
-	if len(more) > 0 {
-		text += " (" + strings.Join(more, ", ") + ")"
-	}
-	return ledger.Truncated(text, maxSummary)
+	more := joined(", ", entry.ResultReason, said("%d failed attempts", max(entry.FailedAttempts, 0)))
+	return ledger.Truncated(text+said(" (%s)", more), maxSummary)
 }
 
 // whatText names the Job and says what kept it from starting, or from starting in time, and who has asked for it.
 func whatText(entry ledger.Entry) string {
-	parts := slices.DeleteFunc([]string{entry.Job, entry.Reason, entry.Message}, func(part string) bool { return part == "" })
-	return strings.Join(parts, ": ") + askedText(entry.Asked)
+	return joined(": ", entry.Job, entry.Reason, entry.Message) + askedText(entry.Asked)
 }
 
 // askedText says who has asked for a run, as claimed, and what he has changed.
 func askedText(asked ledger.Asked) string {
-	var parts []string
-	if asked.By != "" {
-		parts = append(parts, "by "+asked.By)
-	}
-	if asked.Changed != "" {
-		parts = append(parts, "with "+asked.Changed)
-	}
-	if len(parts) == 0 {
+	return said(" (%s)", joined(", ", said("by %s", asked.By), said("with %s", asked.Changed)))
+}
+
+// said formats a value, and is empty for the zero value.
+func said[Value comparable](format string, value Value) string {
+	if value == *new(Value) {
 		return ""
 	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return fmt.Sprintf(format, value)
+}
+
+// joined joins the parts that are not empty.
+func joined(separator string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), separator)
 }
 
 func scheduledText(scheduled time.Time, manual bool) string {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -15,9 +16,10 @@ import (
 )
 
 const (
-	// jobHistoryLimit is the number of events after which a Job workflow continues
-	// as new at the next quiet moment, so that a replay stays cheap.
+	// jobHistoryLimit is after how many events a Job workflow continues as new when it may: a replay stays cheap.
 	jobHistoryLimit = 1000
+	// jobHistoryGrowth is after how many bytes, besides the state that it began with, it does so too.
+	jobHistoryGrowth = 1_000_000
 	// maxStateBytes is the size up to which a state is carried over: Temporal takes payloads of 2 MB.
 	maxStateBytes = 1_500_000
 	// busyPasses is the number of plans in a row, without waiting, after which the
@@ -32,14 +34,16 @@ const (
 	abandonBudget = time.Minute
 )
 
-// jobWorkflow runs one batch/v1 Job: it merges facts of its Pods into the state, plans, carries
-// the plan out and waits. It returns when the Job is Complete and its Pods are released, or when
-// the object is gone; for a Failed Job it returns an error of protocol.JobFailedErrorType.
-func jobWorkflow(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInput) (job.Result, error) {
-	if err := valid(ctx, cluster.JobWorkflowID(input.Job.Namespace, input.Job.Name), input); err != nil {
+// job is the workflow of one batch/v1 Job: it merges facts of its Pods into the state, plans, carries the plan out and
+// waits. It returns when the Job is Complete and its Pods are released, or when the object is gone; for a Failed Job it
+// returns an error of protocol.JobFailedErrorType. The input is a pointer as that of cronJob.
+func (o *Options) job(ctx workflow.Context, input *protocol.JobInput) (job.Result, error) {
+	input = cmp.Or(input, new(protocol.JobInput))
+	if err := valid(ctx, o.Cluster.JobWorkflowID(input.Job.Namespace, input.Job.Name), input); err != nil {
 		return job.Result{}, err
 	}
-	w := newJob(ctx, cluster, input)
+	ctx = inOrder(ctx, o.Weights, input.Job.Namespace)
+	w := newJob(ctx, o.Cluster, input)
 	if err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, w.describe); err != nil {
 		return job.Result{}, fmt.Errorf("set query handler: %w", err)
 	}
@@ -49,7 +53,6 @@ func jobWorkflow(ctx workflow.Context, cluster names.Cluster, input *protocol.Jo
 // runningJob is a running Job workflow.
 type runningJob struct {
 	cluster names.Cluster
-	config  job.Config
 	input   protocol.JobInput
 	spec    job.Spec
 	state   job.State
@@ -65,62 +68,56 @@ type runningJob struct {
 	deleting []string
 	// slowUntil is until when creates do not begin inside a workflow task: one has taken too long.
 	slowUntil time.Time
+	// planned says that this run of the workflow has decided once, and early are the facts that came before that.
+	planned bool
+	early   []protocol.PodFacts
 	// gone says that the Job object is gone, foreign that it is another controller's: an activity has seen it.
 	gone, foreign bool
+	// began is the size at which the history of this run of the workflow began, in bytes.
+	began int
 }
 
 func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInput) *runningJob {
 	reference := input.Job
-	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.Begun)
+	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.HasStatus)
 	if input.State != nil {
 		state = input.State.Of(reference.Namespace, reference.Name, reference.UID)
 	}
 	state = state.Made(input.Spec, input.Pods, workflow.Now(ctx))
 	return &runningJob{
 		cluster: cluster,
-		config:  job.DefaultConfig(),
 		input:   *input,
 		spec:    input.Spec,
 		state:   state,
-		mailbox: newMailbox(ctx),
+		mailbox: mailboxOf(ctx),
 		heard:   heard{look: input.Look, steering: input.Wishes},
 		unknown: input.Unknown,
 	}
 }
 
-// run is the main loop: take what was received, act, wait. What acting needs of the stack is
-// given back before the wait.
+// run is the main loop: take what was received, act, wait. What acting needs of the stack is given back before the wait.
 func (w *runningJob) run(ctx workflow.Context) (job.Result, error) {
 	for passes := 1; ; passes++ {
 		wake, over, err := w.act(ctx, passes)
-		switch {
-		case err != nil:
-			return job.Result{}, err
-		case over != nil:
+		if over != nil {
 			return over(ctx)
-		case wake == nil:
-			continue
 		}
-		if err := w.wait(ctx, *wake); err != nil {
+		if wake != nil {
+			passes, err = 0, w.wait(ctx, *wake)
+		}
+		if err != nil {
 			return job.Result{}, err
 		}
-		passes = 0
 	}
 }
 
-// end is how a workflow ends.
-type end func(ctx workflow.Context) (job.Result, error)
-
 // act takes what was received and carries out one plan at most. It returns the wake to wait
 // for, over where the workflow is to end, and neither where it is to be called again.
-func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over end, err error) {
-	if err := w.hear(ctx); err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case ctx.Err() != nil:
+func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over func(workflow.Context) (job.Result, error), err error) {
+	switch err := cmp.Or(w.hear(ctx), ctx.Err()); {
+	case err != nil:
 		// The timers of a cancelled workflow go off at once: it can't wait any more.
-		return nil, nil, ctx.Err()
+		return nil, nil, err
 	case w.gone:
 		return nil, w.abandon, nil
 	case w.foreign:
@@ -129,13 +126,17 @@ func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over
 		return nil, nil, w.continueAsNew(ctx)
 	}
 	now := workflow.Now(ctx)
-	plan := job.Decide(w.config, w.state, w.spec, now)
-	w.show(ctx, plan)
+	plan := job.Decide(w.state, w.spec, now)
+	w.planned, w.waiting = true, plan.Waiting
+	workflow.SetCurrentDetails(ctx, jobDetails(w.state, w.waiting))
 	switch {
 	case plan.Finished != nil:
 		return nil, func(ctx workflow.Context) (job.Result, error) { return w.finish(ctx, *plan.Finished) }, nil
 	case plan.Idle():
-		if w.state = plan.Next; len(w.heard.orphans) > 0 {
+		switch w.state = plan.Next; {
+		case len(w.early) > 0:
+			return nil, nil, nil
+		case len(w.heard.orphans) > 0:
 			return nil, nil, w.releaseNextOrphans(ctx)
 		}
 	case passes > busyPasses:
@@ -146,8 +147,7 @@ func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over
 	return &plan.Wake, nil, nil
 }
 
-// attempt carries out a plan. After an error all is planned again after a pause; at once
-// when the call gave way to a message.
+// attempt carries out a plan. After an error all is planned again after a pause; at once if the call gave way.
 func (w *runningJob) attempt(ctx workflow.Context, plan job.Plan) error {
 	err := w.execute(ctx, plan)
 	switch {
@@ -166,27 +166,23 @@ func (w *runningJob) wait(ctx workflow.Context, wake job.Wake) error {
 	if until := w.pause.until; w.heard.pending() && (wake.At.IsZero() || until.Before(wake.At)) {
 		wake = job.Wake{At: until, Reason: "error"}
 	}
-	summary := fmt.Sprintf("%s %s", wake.Reason, wake.At.UTC().Format(time.RFC3339))
-	w.alarm.set(ctx, wake.At, string(wake.Reason), summary)
+	w.alarm.set(ctx, wake.At, string(wake.Reason))
 	return workflow.Await(ctx, func() bool { return w.mailbox.pending() || w.alarm.ringing() })
 }
 
 // finish ends the workflow of a Job that has ended. Temporal shows the workflow of a failed Job as failed.
 func (w *runningJob) finish(ctx workflow.Context, result job.Result) (job.Result, error) {
-	if err := w.last(ctx); err != nil {
-		return result, err
-	}
-	if result.Outcome == job.Failed {
-		return result, temporal.NewApplicationErrorWithOptions(
+	err := w.last(ctx)
+	if err == nil && result.Outcome == job.Failed {
+		err = temporal.NewApplicationErrorWithOptions(
 			fmt.Sprintf("Job %s/%s failed: %s: %s", w.input.Job.Namespace, w.input.Job.Name, result.Reason, result.Message),
 			protocol.JobFailedErrorType,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{result}})
 	}
-	return result, nil
+	return result, err
 }
 
-// abandon ends the workflow of a Job that is gone, once its Pods are released. A
-// Job that took its place under the same name gets the workflow.
+// abandon ends the workflow of a Job that is gone, once its Pods are released.
 func (w *runningJob) abandon(ctx workflow.Context) (job.Result, error) {
 	if err := w.releaseOrphans(ctx, w.input.Job, nil); err != nil {
 		return job.Result{}, err
@@ -201,17 +197,10 @@ func (w *runningJob) handOver(ctx workflow.Context) (job.Result, error) {
 	return result, w.last(ctx)
 }
 
-// releaseOrphans releases the Pods of a Job that is gone, if it is. What can't be
-// released is left to PodWatch: one Pod must not hold up the end.
+// releaseOrphans releases the Pods of a Job, if it is gone. PodWatch gets the rest: one Pod must not hold up the end.
 func (w *runningJob) releaseOrphans(ctx workflow.Context, gone protocol.ObjectReference, givesWay func() bool) error {
-	_, err := perform[protocol.ReleaseOrphansResult](ctx, call{
-		summary:  "release pods of " + gone.Name,
-		activity: protocol.ReleaseOrphansActivity,
-		request:  protocol.ReleaseOrphansRequest{Job: gone},
-		budget:   abandonBudget,
-		givesWay: givesWay,
-		first:    givesWay != nil,
-	})
+	options := callOptions{budget: abandonBudget, givesWay: givesWay, first: givesWay != nil}
+	_, err := perform(ctx, releaseOrphans, "release pods of "+gone.Name, protocol.ReleaseOrphansRequest{Job: gone}, options)
 	if err != nil && !temporal.IsCanceledError(err) && !errors.Is(err, errGaveWay) {
 		workflow.GetLogger(ctx).Error("Releasing the Pods of a Job that is gone failed", "uid", gone.UID, "error", err)
 		return nil
@@ -238,7 +227,10 @@ func (w *runningJob) last(ctx workflow.Context) error {
 // that Temporal would not take has to shrink first: most of it are Pods that ended at once and are not released yet.
 func (w *runningJob) historyIsLong(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	if w.mailbox.pending() || !info.GetContinueAsNewSuggested() && info.GetCurrentHistoryLength() <= jobHistoryLimit {
+	size := info.GetCurrentHistorySize()
+	w.began = cmp.Or(w.began, size)
+	long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > jobHistoryLimit || size-w.began > jobHistoryGrowth
+	if w.mailbox.pending() || !long {
 		return false
 	}
 	if err := fits(w.state); err != nil {
@@ -254,8 +246,9 @@ func (w *runningJob) historyIsLong(ctx workflow.Context) bool {
 func fits(state job.State) error { return state.Fits(maxStateBytes) }
 
 func (w *runningJob) continueAsNew(ctx workflow.Context) error {
+	w.observe(ctx)
 	input := w.input
-	input.Spec, input.Begun = w.spec, false
+	input.Spec, input.HasStatus = w.spec, false
 	input.State, input.Pods = &w.state, nil
 	input.Look, input.Wishes, input.Unknown = w.heard.reasonToLook(), w.heard.steering, w.unknown
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)

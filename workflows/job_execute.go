@@ -5,6 +5,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -19,30 +20,24 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		return w.terminate(ctx, plan)
 	}
 	w.state = plan.Asked()
-	base := plan.Base()
-	c := call{
-		summary: w.summary(plan), activity: protocol.CarryOutActivity,
-		request: protocol.JobRequest{
-			Job: w.input.Job, Digest: digest(w.spec), Creates: plan.Creates, Deletes: plan.Deletes, Status: plan.Status, Judge: plan.Judge,
-			Counted: plan.Counted, Base: &base, Releases: plan.Releases, Handled: plan.Handled, Events: plan.Events,
-		},
-		givesWay: w.steered, until: plan.Deadline,
+	request := protocol.JobRequest{
+		Job: w.input.Job, Digest: digest(w.spec), Creates: plan.Creates, Deletes: plan.Deletes, Status: plan.Status, Judge: plan.Judge,
+		Counted: plan.Counted, Base: ptr.To(plan.Base()), Releases: plan.Releases, Handled: plan.Handled, Events: plan.Events,
+	}
+	options := callOptions{
+		givesWay: w.mailbox.steered, until: plan.Deadline,
 		first: plan.Recorded() || len(plan.Creates) > 0 && workflow.Now(ctx).Before(w.slowUntil),
-		local: jobLocalBudget,
 		slow:  func() { w.slowUntil = workflow.Now(ctx).Add(slowPause) },
 	}
 	if plan.Bulk() {
-		c.queue = w.cluster.BulkTaskQueue()
+		options.queue = w.cluster.BulkTaskQueue()
 	}
-	result, err := perform[protocol.JobResult](ctx, c)
+	result, err := perform(ctx, carryOut, w.summary(plan), request, options)
 	if err == nil {
 		w.record(ctx, plan, result)
 	}
 	return err
 }
-
-// steered reports whether a signal waits that may change what the Job is to do: a call gives way to it.
-func (w *runningJob) steered() bool { return w.mailbox.holds(steers) }
 
 // record takes the result of a plan into the state.
 func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol.JobResult) {
@@ -58,8 +53,8 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	if refused := result.Refused; refused != nil {
 		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", refused.Reason, "message", refused.Message)
 		report.CreateRefused = refused.Reason + ": " + refused.Message
-		report.NameTaken = refused.Reason == protocol.RefusedForeignObject
-		report.Unclear = refused.Reason == protocol.RefusedOther
+		report.NameTaken = refused.Reason == ledger.ForeignObject
+		report.Unclear = refused.Reason == ledger.RefusedOtherwise
 	} else if result.StatusRefused != "" {
 		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
 	}
@@ -79,30 +74,26 @@ func (w *runningJob) list(ctx workflow.Context) error {
 		return err
 	}
 	w.state = w.state.Listed(list.List, asked)
-	plan := job.DecideListed(w.config, w.state, w.spec, workflow.Now(ctx))
+	plan := job.DecideListed(w.state, w.spec, workflow.Now(ctx))
 	if plan.Idle() || plan.List || plan.Finished != nil {
 		return nil
 	}
 	return w.attempt(ctx, plan)
 }
 
-// terminate ends the running Pods. The decision is in the state first, so that no edit that comes
-// meanwhile takes it back.
+// terminate ends the running Pods. The decision is in the state first, so that no later edit takes it back.
 func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	w.state = plan.Asked()
 	asked := workflow.Now(ctx)
-	c := call{
-		summary: w.summary(plan), activity: protocol.TerminatePodsActivity,
-		request: protocol.TerminatePodsRequest{
-			Job: w.input.Job, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate,
-			Undecided: w.state.Undecided(), Deleting: w.deleting,
-		},
-		givesWay: w.steered, until: plan.Deadline,
+	request := protocol.TerminatePodsRequest{
+		Job: w.input.Job, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate,
+		Undecided: w.state.Undecided(), Deleting: w.deleting,
 	}
+	options := callOptions{givesWay: w.mailbox.steered, until: plan.Deadline}
 	if job.Bulk(len(w.state.Pods), 0) {
-		c.queue = w.cluster.BulkTaskQueue()
+		options.queue = w.cluster.BulkTaskQueue()
 	}
-	list, err := perform[protocol.PodList](ctx, c)
+	list, err := perform(ctx, terminatePods, w.summary(plan), request, options)
 	switch {
 	case err != nil:
 		return err
@@ -130,12 +121,7 @@ func (w *runningJob) rebuild(ctx workflow.Context) error {
 
 // pods lists the Job's Pods; when the Job is gone or another's it notes that instead.
 func (w *runningJob) pods(ctx workflow.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
-	list, err := perform[protocol.PodList](ctx, call{
-		summary:  "list pods of " + w.input.Job.Name,
-		activity: protocol.ListPodsActivity,
-		request:  request,
-		givesWay: w.steered,
-	})
+	list, err := perform(ctx, listPods, "list pods of "+w.input.Job.Name, request, callOptions{givesWay: w.mailbox.steered})
 	w.gone, w.foreign = w.gone || list.Gone, w.foreign || list.Foreign
 	return list, err
 }

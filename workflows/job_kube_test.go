@@ -111,7 +111,11 @@ func (k *jobKube) create(creates []job.Create) []job.CreatedPod {
 				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Attempt: create.Attempt, Phase: corev1.PodPending, Tracked: true, Index: create.Index,
 			})
 		}
-		created = append(created, job.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID})
+		made := job.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID}
+		if fact := k.pods[i]; fact.Ended() && fact.Tracked {
+			made.Ended = &fact
+		}
+		created = append(created, made)
 	}
 	return created
 }
@@ -138,7 +142,7 @@ func (k *jobKube) terminatePods(ctx context.Context, request protocol.TerminateP
 		k.terminating()
 	}
 	unplanned := request.Digest != k.object.Digest()
-	targets := append(request.Termination.Targets(k.pods), request.Termination.Overtaken(k.pods, request.Undecided, request.Deleting)...)
+	targets := request.Termination.Targets(k.pods, request.Undecided, request.Deleting)
 	for _, target := range targets {
 		i := slices.IndexFunc(k.pods, func(pod job.PodFact) bool { return pod.UID == target.UID })
 		if !unplanned {

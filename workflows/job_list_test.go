@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -21,7 +22,7 @@ func TestWorkflowStartedAnewListsThePods(t *testing.T) {
 	ended := kube.environment.Now().Add(-time.Minute)
 	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: ended}}
 	kube.status = &batchv1.JobStatus{StartTime: &started, Active: 1, Failed: 2}
-	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Begun: true})
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), HasStatus: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestBeginningIsTheJobsOwn(t *testing.T) {
 	kube := newJobKube(t)
 	started := metav1.NewTime(kube.environment.Now().Add(-time.Hour).Truncate(time.Second))
 	kube.status = &batchv1.JobStatus{StartTime: &started, Succeeded: 1}
-	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Begun: true})
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), HasStatus: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestListIsInTheHistoryBeforeWhatFollows(t *testing.T) {
 	started := metav1.NewTime(kube.environment.Now())
 	kube.status = &batchv1.JobStatus{StartTime: &started}
 	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: started.Time}}
-	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Begun: true}); err != nil {
+	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), HasStatus: true}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.CarryOutActivity})
@@ -110,7 +111,7 @@ func TestWorkflowThatIsStartedTooLate(t *testing.T) {
 	kube.status = &complete
 	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
 		return &protocol.JobResult{
-			Refused: &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the Job is Complete"}, Current: &complete,
+			Refused: &protocol.Refusal{Reason: ledger.RefusedOtherwise, Message: "the Job is Complete"}, Current: &complete,
 		}, nil
 	}
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)

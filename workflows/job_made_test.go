@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -80,4 +81,89 @@ func TestAnInputWithPodsThatNobodyMakesWithAJobIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The Pods of a new Job are made before its workflow begins, and may have ended by then: the first plan finds them. What
+// was said of them before has no list read.
+func TestPodsThatWereMadeBeforeTheWorkflowBegan(t *testing.T) {
+	for name, test := range map[string]struct {
+		phase corev1.PodPhase
+		// told says that the workflow was signalled before it began.
+		told bool
+	}{
+		"one runs, and ends later":            {corev1.PodRunning, false},
+		"one has ended":                       {corev1.PodSucceeded, false},
+		"one has ended, and the signal waits": {corev1.PodSucceeded, true},
+		"one runs, and a signal of it waits":  {corev1.PodRunning, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube := newJobKube(t)
+			spec := jobSpec(1, 1)
+			kube.create(job.First(hello.Namespace, hello.Name, hello.UID, spec, kube.environment.Now()))
+			kube.pods[0].Phase = test.phase
+			if test.told {
+				fact := kube.pods[0]
+				kube.after(0, func() { kube.signalFacts(fact) })
+			}
+			if test.phase == corev1.PodRunning {
+				kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+			}
+			kube.mustEnd(spec, job.Complete)
+			expect(t, "Pods", len(kube.pods), 1)
+			if slices.Contains(kube.calls, protocol.ListPodsActivity) {
+				t.Errorf("the Pods were listed: %v", kube.calls)
+			}
+		})
+	}
+}
+
+// A fact of a Pod that the first plan does not ask for has the Pods listed all the same.
+func TestAPodThatTheFirstPlanDoesNotAskForIsListed(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(0, func() {
+		kube.signalFacts(job.PodFact{Name: "adopted", UID: "adopted", Phase: corev1.PodRunning, Tracked: true})
+	})
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
+	if !slices.Contains(kube.calls, protocol.ListPodsActivity) {
+		t.Errorf("the Pods were not listed: %v", kube.calls)
+	}
+}
+
+// Somebody who may write to Temporal sends facts of Pods that there are not, before the workflow's first plan. No more of
+// them are put aside than have a place, and the Pods are listed once.
+func TestManyFactsBeforeTheFirstPlan(t *testing.T) {
+	kube := newJobKube(t)
+	var madeUp []job.PodFact
+	for n := range protocol.MaxFactsPerSignal {
+		madeUp = append(madeUp, job.PodFact{Name: fmt.Sprintf("made-up-%d", n), UID: fmt.Sprintf("made-up-%d", n), Phase: corev1.PodSucceeded, Tracked: true})
+	}
+	kube.after(0, func() {
+		for range 100 {
+			kube.signalFacts(madeUp...)
+		}
+	})
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "succeeded", result.Succeeded, 1)
+	expect(t, "Pods", len(kube.pods), 1)
+	lists := 0
+	for _, call := range kube.calls {
+		if call == protocol.ListPodsActivity {
+			lists++
+		}
+	}
+	expect(t, "lists", lists, 1)
+}
+
+func TestFactsBeforeTheFirstPlanAreCarriedOver(t *testing.T) {
+	kube := newJobKube(t)
+	kube.environment.SetContinueAsNewSuggested(true)
+	kube.after(0, func() {
+		kube.signalFacts(job.PodFact{Name: "adopted", UID: "adopted", Phase: corev1.PodRunning, Tracked: true})
+	})
+	_, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)})
+	var input protocol.JobInput
+	kube.continued(err, &input)
+	expect(t, "the Pods are to be listed", input.State.UnknownPods, true)
 }

@@ -14,8 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// maxOrphans bounds the Jobs of the same name whose Pods are looked after at a
-// time: somebody may send any number of UIDs.
+// maxOrphans bounds the Jobs of the same name whose Pods are looked after at a time: anybody may send any UIDs.
 const maxOrphans = 10
 
 // heard is what signals have asked for and what is not done yet. What they say is not believed: it is a reason to look.
@@ -26,8 +25,7 @@ type heard struct {
 	edit bool
 	// told is the spec that the last word of an edit has named.
 	told *job.Spec
-	// successor is the input for another Job of the same name: a successor's, or one
-	// that is late and meant for a predecessor.
+	// successor is the input for another Job of the name: a successor's, or a late one for a predecessor.
 	successor *protocol.JobInput
 	// orphans are UIDs of Jobs of the same name whose Pods PodWatch reports.
 	orphans []string
@@ -40,6 +38,9 @@ type heard struct {
 // hear takes all waiting signals and carries out what they ask for.
 func (w *runningJob) hear(ctx workflow.Context) error {
 	w.take(ctx)
+	if w.planned {
+		w.observe(ctx)
+	}
 	if w.heard.reasonToLook() && w.pause.over(workflow.Now(ctx)) {
 		if err := w.look(ctx); err != nil {
 			return err
@@ -95,12 +96,28 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 	if !ok {
 		return
 	}
-	if facts.JobUID != w.input.Job.UID {
-		w.heard.orphan(facts.JobUID)
+	if orphaned := facts.JobUID; orphaned != w.input.Job.UID {
+		if len(w.heard.orphans) < maxOrphans && !slices.Contains(w.heard.orphans, orphaned) {
+			w.heard.orphans = append(w.heard.orphans, orphaned)
+		}
 		return
 	}
-	w.state = w.state.Observe(facts.Facts).Heard(workflow.Now(ctx))
+	// The first plan finds Pods that may be there already, by their names. Facts about them would have all Pods listed.
+	if w.early = append(w.early, facts); w.planned || len(w.early) == maxEarly {
+		w.observe(ctx)
+	}
 }
+
+// observe takes the facts that were put aside into the state.
+func (w *runningJob) observe(ctx workflow.Context) {
+	for _, facts := range w.early {
+		w.state = w.state.Observe(facts.Facts).Heard(workflow.Now(ctx))
+	}
+	w.early = nil
+}
+
+// maxEarly bounds the signals that are put aside: somebody may send any number.
+const maxEarly = 20
 
 // releaseNextOrphans releases the Pods of another Job of the same name. It gives way to whatever comes, and goes on then.
 func (w *runningJob) releaseNextOrphans(ctx workflow.Context) error {
@@ -112,12 +129,6 @@ func (w *runningJob) releaseNextOrphans(ctx workflow.Context) error {
 		return nil
 	}
 	return err
-}
-
-func (h *heard) orphan(uid string) {
-	if uid != "" && len(h.orphans) < maxOrphans && !slices.Contains(h.orphans, uid) {
-		h.orphans = append(h.orphans, uid)
-	}
 }
 
 // takeSpec takes the bridge's word that a Job has changed or is new.
@@ -137,17 +148,13 @@ func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
 	}
 }
 
-// look reads the Job: it may be gone, another controller's, or edited. The successor
-// whose signal was the reason stays only where it is a successor.
+// look reads the Job: it may be gone, another controller's, or edited. A successor stays only if it is a successor.
 func (w *runningJob) look(ctx workflow.Context) error {
 	if done, err := w.raise(ctx); done {
 		return err
 	}
-	result, err := perform[protocol.JobResult](ctx, call{
-		summary:  "look at job " + w.input.Job.Name,
-		activity: protocol.CarryOutActivity,
-		request:  protocol.JobRequest{Job: w.input.Job, Digest: digest(w.spec), Events: w.heard.answers},
-	})
+	request := protocol.JobRequest{Job: w.input.Job, Digest: digest(w.spec), Events: w.heard.answers}
+	result, err := perform(ctx, carryOut, "look at job "+w.input.Job.Name, request, callOptions{})
 	if err != nil {
 		w.pause.failed(workflow.Now(ctx))
 		return w.unlessCancelled(ctx, "Looking at the Job failed", err)
@@ -169,21 +176,21 @@ func (w *runningJob) raise(ctx workflow.Context) (done bool, err error) {
 	if told == nil || w.heard.successor != nil || now.Before(w.slowUntil) {
 		return false, nil
 	}
-	plan, ok := job.DecideRaise(w.config, w.state, w.spec, *told, now)
+	plan, ok := job.DecideRaise(w.state, w.spec, *told, now)
 	if !ok {
 		return false, nil
 	}
 	w.spec = *told
-	switch err := w.execute(ctx, plan); {
+	switch err = w.execute(ctx, plan); {
 	case err == nil:
 		w.heard.look, w.heard.edit = false, false
-		return true, nil
 	case errors.Is(err, errGaveWay):
-		return true, nil
+		err = nil
 	default:
 		w.pause.failed(now)
-		return true, w.unlessCancelled(ctx, "Carrying out an edit failed", err)
+		err = w.unlessCancelled(ctx, "Carrying out an edit failed", err)
 	}
+	return true, err
 }
 
 // learn takes what a result says of the Job object itself.
@@ -216,13 +223,9 @@ const steerBudget = 30 * time.Second
 
 // steer writes spec.suspend, so that the object, kubectl and the workflow agree.
 func (w *runningJob) steer(ctx workflow.Context, wish protocol.Wish) error {
-	result, err := perform[protocol.SetSuspendResult](ctx, call{
-		summary:  wish.Signal() + " job " + w.input.Job.Name,
-		activity: protocol.SetSuspendActivity,
-		request:  protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: w.input.Job, Wish: wish},
-		givesWay: w.steered,
-		budget:   steerBudget,
-	})
+	request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: w.input.Job, Wish: wish}
+	options := callOptions{givesWay: w.mailbox.steered, budget: steerBudget}
+	result, err := perform(ctx, setSuspend, wish.Signal()+" job "+w.input.Job.Name, request, options)
 	if err != nil && !final(err) && !errors.Is(err, errGaveWay) {
 		w.pause.failed(workflow.Now(ctx))
 		return w.unlessCancelled(ctx, "Setting spec.suspend failed, to be repeated", err)
@@ -248,15 +251,4 @@ func (w *runningJob) unlessCancelled(ctx workflow.Context, what string, err erro
 	}
 	workflow.GetLogger(ctx).Error(what, "error", err)
 	return nil
-}
-
-// steers reports whether a signal may change what a Job is to do, so that a plan that
-// waits for the API server gives way to it.
-func steers(signal string) bool {
-	switch signal {
-	case protocol.SuspendSignal, protocol.ResumeSignal, protocol.JobSpecSignal, protocol.CronJobSpecSignal,
-		protocol.DeletedSignal, protocol.TriggerSignal, protocol.BackfillSignal:
-		return true
-	}
-	return false
 }

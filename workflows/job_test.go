@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/testsuite"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -13,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -219,7 +221,7 @@ func TestRefusedPodIsTriedAgain(t *testing.T) {
 		if len(tries) > 4 {
 			return nil, nil
 		}
-		return &protocol.JobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedForbidden, Message: "exceeded quota"}}, nil
+		return &protocol.JobResult{Refused: &protocol.Refusal{Reason: ledger.Forbidden, Message: "exceeded quota"}}, nil
 	}
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 	kube.mustEnd(jobSpec(1, 1), job.Complete)
@@ -341,7 +343,7 @@ func TestFactsMayComeBeforeTheResultOfTheCreate(t *testing.T) {
 		first = false
 		kube.create(request.Creates)
 		kube.end(1, corev1.PodSucceeded)
-		return &protocol.JobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedOther, Message: "timeout"}}, nil
+		return &protocol.JobResult{Refused: &protocol.Refusal{Reason: ledger.RefusedOtherwise, Message: "timeout"}}, nil
 	}
 	kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "Pods", len(kube.pods), 1)
@@ -360,24 +362,43 @@ func TestRepeatedFactsCountOnce(t *testing.T) {
 }
 
 func TestLongHistoryContinuesAsNewWithItsState(t *testing.T) {
+	for name, grow := range map[string]func(*testsuite.TestWorkflowEnvironment){
+		"of many events":  func(e *testsuite.TestWorkflowEnvironment) { e.SetCurrentHistoryLength(1001) },
+		"of large events": func(e *testsuite.TestWorkflowEnvironment) { e.SetCurrentHistorySize(2_400_001) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube := newJobKube(t)
+			kube.environment.SetCurrentHistorySize(1_400_000)
+			spec := jobSpec(1, 2)
+			kube.after(time.Minute, func() {
+				grow(kube.environment)
+				kube.end(1, corev1.PodSucceeded)
+			})
+			_, err := kube.run(spec)
+			var next protocol.JobInput
+			kube.continued(err, &next)
+			expect(t, "phase of the Pod heard of", next.State.Pods[0].Phase, corev1.PodSucceeded)
+
+			again := newJobKube(t)
+			again.pods = kube.pods
+			again.after(time.Minute, func() { again.end(1, corev1.PodSucceeded); again.end(2, corev1.PodSucceeded) })
+			result, err := again.runInput(next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "succeeded", result.Succeeded, 2)
+			expect(t, "calls", again.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
+		})
+	}
+}
+
+// A state that is large from the start is no reason by itself: the next run would begin with it too.
+func TestALargeStateDoesNotContinueAsNewByItself(t *testing.T) {
 	kube := newJobKube(t)
-	spec := jobSpec(1, 2)
+	kube.environment.SetCurrentHistorySize(1_400_000)
 	kube.after(time.Minute, func() {
-		kube.environment.SetCurrentHistoryLength(1001)
+		kube.environment.SetCurrentHistorySize(2_300_000)
 		kube.end(1, corev1.PodSucceeded)
 	})
-	_, err := kube.run(spec)
-	var next protocol.JobInput
-	kube.continued(err, &next)
-	expect(t, "phase of the Pod heard of", next.State.Pods[0].Phase, corev1.PodSucceeded)
-
-	again := newJobKube(t)
-	again.pods = kube.pods
-	again.after(time.Minute, func() { again.end(1, corev1.PodSucceeded); again.end(2, corev1.PodSucceeded) })
-	result, err := again.runInput(next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "succeeded", result.Succeeded, 2)
-	expect(t, "calls", again.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
 }

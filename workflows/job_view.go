@@ -8,8 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"go.temporal.io/sdk/workflow"
-
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -17,8 +15,7 @@ import (
 const (
 	// maxDescribedPods bounds the Pods in the answer to the describe query.
 	maxDescribedPods = 500
-	// maxDetailPods bounds the table of Pods in the current details, and
-	// maxDetailLogs the logs of failed attempts below it.
+	// maxDetailPods bounds the Pods in the current details, and maxDetailLogs the logs of failed attempts below.
 	maxDetailPods = 20
 	maxDetailLogs = 3
 )
@@ -38,25 +35,13 @@ func (w *runningJob) describe() (protocol.JobDescription, error) {
 	}, nil
 }
 
-// show makes the state visible in the Temporal UI; it costs no events.
-func (w *runningJob) show(ctx workflow.Context, plan job.Plan) {
-	w.waiting = plan.Waiting
-	workflow.SetCurrentDetails(ctx, jobDetails(w.state, w.waiting))
-}
-
+// jobDetails renders the workflow's current details for the Temporal UI.
 func jobDetails(state job.State, waiting string) string {
 	var text strings.Builder
-	if waiting != "" {
-		text.WriteString(fmt.Sprintf("**Waiting:** %s\n\n", escape(waiting)))
-	}
+	text.WriteString(said("**Waiting:** %s\n\n", escape(waiting)))
 	text.WriteString(fmt.Sprintf("%d succeeded, %d failed", state.Succeeded, state.Failed))
-	if failed := state.FailedIndexes.Len(); failed > 0 {
-		text.WriteString(fmt.Sprintf(", %d indexes failed", failed))
-	}
-	if !state.StartTime.IsZero() {
-		text.WriteString(", started " + timeText(state.StartTime))
-	}
-	text.WriteString("\n")
+	text.WriteString(said(", %d indexes failed", state.FailedIndexes.Len()))
+	text.WriteString(said(", started %s", clock(state.StartTime)) + "\n")
 	for _, condition := range state.Conditions {
 		text.WriteString(fmt.Sprintf("\n%s=%s: %s: %s\n", condition.Type, condition.Status, condition.Reason, escape(condition.Message)))
 	}
@@ -70,13 +55,10 @@ func writePods(text *strings.Builder, pods []job.Pod) {
 		return
 	}
 	text.WriteString("\n| Pod | phase | counted | last failure |\n|---|---|---|---|\n")
-	for i, pod := range pods {
-		if i == maxDetailPods {
-			text.WriteString(fmt.Sprintf("\n%d more\n", len(pods)-i))
-			break
-		}
+	for _, pod := range pods[:min(len(pods), maxDetailPods)] {
 		text.WriteString(fmt.Sprintf("| %s | %s | %s | %s |\n", pod.Name, podPhase(pod), pod.Fate, attemptFailure(job.AttemptOf(pod))))
 	}
+	text.WriteString(said("\n%d more\n", max(len(pods)-maxDetailPods, 0)))
 }
 
 // writeAttempts shows what is left of the Pods that failed, the newest first, and the ends of the newest logs.
@@ -88,9 +70,7 @@ func writeAttempts(text *strings.Builder, attempts []job.Attempt, omitted int) {
 	for _, attempt := range slices.Backward(attempts) {
 		text.WriteString(fmt.Sprintf("| %s | %s | %s | %s | %s |\n", attempt.Pod, attempt.Node, clock(attempt.Started), clock(attempt.Finished), attemptFailure(attempt)))
 	}
-	if omitted > 0 {
-		text.WriteString(fmt.Sprintf("\n%d older attempts are not kept\n", omitted))
-	}
+	text.WriteString(said("\n%d older attempts are not kept\n", max(omitted, 0)))
 	shown := 0
 	for _, attempt := range slices.Backward(attempts) {
 		if shown == maxDetailLogs {
@@ -109,22 +89,8 @@ func writeAttempts(text *strings.Builder, attempts []job.Attempt, omitted int) {
 }
 
 func attemptFailure(attempt job.Attempt) string {
-	var parts []string
-	if attempt.Container != "" {
-		parts = append(parts, "container "+attempt.Container+":")
-	}
-	if attempt.ExitCode != 0 {
-		parts = append(parts, fmt.Sprintf("exit code %d", attempt.ExitCode))
-	}
-	if attempt.Signal != 0 {
-		parts = append(parts, fmt.Sprintf("signal %d", attempt.Signal))
-	}
-	for _, part := range []string{attempt.Reason, attempt.Message} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return escape(strings.Join(parts, " "))
+	exit := joined(" ", said("exit code %d", attempt.ExitCode), said("signal %d", attempt.Signal))
+	return escape(joined(" ", said("container %s:", attempt.Container), exit, attempt.Reason, attempt.Message))
 }
 
 func clock(at time.Time) string {

@@ -10,13 +10,17 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/packed"
+	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // mailbox returns a workflow's signals in the history's order, which Interceptor notes: the SDK has a queue for each
 // name, so that "suspend, resume" and "resume, suspend" look the same.
 type mailbox struct {
-	order *signalOrder
+	// waiting are the names of the signals that wait.
+	waiting []string
 }
+
+type mailboxKey struct{}
 
 // message is one signal as it came.
 type message struct {
@@ -24,26 +28,27 @@ type message struct {
 	payload *commonpb.Payload
 }
 
-// signalOrder holds the names of the signals that wait, in the order of the history.
-type signalOrder struct{ waiting []string }
-
-type signalOrderKey struct{}
-
-// newMailbox panics if the worker lacks the interceptor: the workflow task fails until a worker has it.
-func newMailbox(ctx workflow.Context) *mailbox {
-	order, ok := ctx.Value(signalOrderKey{}).(*signalOrder)
+// mailboxOf panics if the worker lacks the interceptor: the workflow task fails until a worker has it.
+func mailboxOf(ctx workflow.Context) *mailbox {
+	m, ok := ctx.Value(mailboxKey{}).(*mailbox)
 	if !ok {
 		panic("the worker lacks the interceptor workflows.Interceptor")
 	}
-	return &mailbox{order}
+	return m
 }
 
 // pending reports whether a signal waits.
-func (m *mailbox) pending() bool { return len(m.order.waiting) > 0 }
+func (m *mailbox) pending() bool { return len(m.waiting) > 0 }
 
-// holds reports whether a signal waits whose name satisfies a condition.
-func (m *mailbox) holds(condition func(signal string) bool) bool {
-	return slices.ContainsFunc(m.order.waiting, condition)
+// steers are the signals that may change what an object is to do.
+var steers = []string{
+	protocol.SuspendSignal, protocol.ResumeSignal, protocol.JobSpecSignal, protocol.CronJobSpecSignal,
+	protocol.DeletedSignal, protocol.TriggerSignal, protocol.BackfillSignal,
+}
+
+// steered reports whether one of these waits: a plan that waits for the API server gives way to it.
+func (m *mailbox) steered() bool {
+	return slices.ContainsFunc(m.waiting, func(signal string) bool { return slices.Contains(steers, signal) })
 }
 
 const (
@@ -60,8 +65,8 @@ func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 	return func(yield func(message) bool) {
 		large := 0
 		for taken := 1; m.pending(); taken++ {
-			signal := m.order.waiting[0]
-			m.order.waiting = m.order.waiting[1:]
+			signal := m.waiting[0]
+			m.waiting = m.waiting[1:]
 			var value converter.RawValue
 			// A payload that the data converter can't take has been dropped by the SDK.
 			if workflow.GetSignalChannel(ctx, signal).ReceiveAsync(&value) && !yield(message{signal, value.Payload()}) {
@@ -100,15 +105,12 @@ func yieldTurn(ctx workflow.Context) {
 //
 //workflowcheck:ignore encoding/json uses reflection; what it decodes is deterministic.
 func open[Content any](ctx workflow.Context, received message) (content Content, ok bool) {
-	if err := converter.GetDefaultDataConverter().FromPayload(received.payload, &content); err != nil {
-		workflow.GetLogger(ctx).Warn("Signal dropped: its argument can't be read", "signal", received.signal, "error", err)
-		return content, false
+	why, err := "Signal dropped: its argument can't be read", converter.GetDefaultDataConverter().FromPayload(received.payload, &content)
+	if judged, ok := any(content).(interface{ Validate() error }); ok && err == nil {
+		why, err = "Signal dropped", judged.Validate()
 	}
-	if judged, ok := any(content).(interface{ Validate() error }); ok {
-		if err := judged.Validate(); err != nil {
-			workflow.GetLogger(ctx).Warn("Signal dropped", "signal", received.signal, "error", err)
-			return content, false
-		}
+	if err != nil {
+		workflow.GetLogger(ctx).Warn(why, "signal", received.signal, "error", err)
 	}
-	return content, true
+	return content, err == nil
 }

@@ -33,7 +33,7 @@ func TestOthersGoOnWhileManySignalsAreTaken(t *testing.T) {
 		}
 	}, time.Second)
 	environment.ExecuteWorkflow(func(ctx workflow.Context) error {
-		box := newMailbox(ctx)
+		box := mailboxOf(ctx)
 		if err := workflow.Sleep(ctx, 2*time.Second); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func TestLargeSignalsAreTakenInManyTasks(t *testing.T) {
 			taken, timers := 0, 0
 			environment.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
 			environment.ExecuteWorkflow(func(ctx workflow.Context) error {
-				box := newMailbox(ctx)
+				box := mailboxOf(ctx)
 				// All of them wait by then.
 				if err := workflow.Sleep(ctx, 2*time.Second); err != nil {
 					return err

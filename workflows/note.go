@@ -20,13 +20,6 @@ import (
 // maxNote bounds the note and the sender's name, in bytes: they end up in annotations and Events.
 const maxNote = 512
 
-// Why nothing is made of an argument.
-const (
-	unreadBytes  = "it is not text"
-	unreadObject = "it begins as a JSON object and is none"
-	unreadList   = "it is a list"
-)
-
 // argument is what a signal says that people send.
 type argument struct {
 	protocol.ResumeRequest
@@ -54,7 +47,7 @@ func argumentOf(ctx workflow.Context, received message) argument {
 // text, become the note. Values that are not strings are kept as their JSON text.
 //
 //workflowcheck:ignore encoding/json uses reflection; decoding these bytes into strings is deterministic.
-func decodeArgument(data []byte, known []string) argument {
+func decodeArgument(data []byte, known []string) (read argument) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || bytes.Equal(data, []byte("null")) {
 		return argument{}
@@ -66,13 +59,12 @@ func decodeArgument(data []byte, known []string) argument {
 	}
 	switch text = strings.TrimSpace(text); {
 	case !quoted && !utf8.Valid(data):
-		return argument{unread: unreadBytes}
+		return argument{unread: "it is not text"}
 	case strings.HasPrefix(text, "{"):
 		return decodeObject([]byte(text), known)
 	case strings.HasPrefix(text, "[") && json.Valid([]byte(text)):
-		return argument{unread: unreadList}
+		return argument{unread: "it is a list"}
 	}
-	var read argument
 	read.Note = trimNote(text)
 	return read
 }
@@ -91,7 +83,7 @@ func decodeObject(object []byte, known []string) (read argument) {
 	var fields struct{ Note, By, Reason, Overlap, Force json.RawMessage }
 	var all map[string]json.RawMessage
 	if json.Unmarshal(object, &fields) != nil || json.Unmarshal(object, &all) != nil {
-		return argument{unread: unreadObject}
+		return argument{unread: "it begins as a JSON object and is none"}
 	}
 	read.overlap = decodeField(fields.Overlap)
 	read.Note, read.By = decodeField(fields.Note), decodeField(fields.By)
@@ -130,10 +122,7 @@ func trimNote(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "")))
-	if len(text) <= maxNote {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxNote], "")
+	return strings.ToValidUTF8(text[:min(len(text), maxNote)], "")
 }
 
 // wishes wait, in their order.
@@ -152,8 +141,7 @@ func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 	return wish
 }
 
-// and returns the wishes with one more. Of too many the first is superseded by the next. SetSuspend tells them apart by
-// their times, which differ.
+// and returns the wishes with one more. Of too many the next supersedes the first. SetSuspend tells them apart by time.
 func (w wishes) and(wish protocol.Wish) wishes {
 	if last := len(w) - 1; last >= 0 && !wish.At.After(w[last].At) {
 		wish.At = w[last].At.Add(time.Nanosecond)
@@ -165,8 +153,7 @@ func (w wishes) and(wish protocol.Wish) wishes {
 	return w[1:].after(w[0])
 }
 
-// after returns the wishes behind one that was given up, perhaps after its write: the next supersedes it, or it goes on
-// waiting.
+// after returns the wishes behind one given up, perhaps after its write: the next supersedes it, or it goes on waiting.
 func (w wishes) after(wish protocol.Wish) wishes {
 	if len(w) == 0 {
 		return wishes{wish}

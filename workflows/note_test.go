@@ -26,16 +26,16 @@ func TestDecodeNote(t *testing.T) {
 		{"an object quoted as a string", `"{\"note\":\"x\"}"`, protocol.SignalNote{Note: "x"}, ""},
 		{"a plain string", `"maintenance"`, protocol.SignalNote{Note: "maintenance"}, ""},
 		{"a number", `42`, protocol.SignalNote{Note: "42"}, ""},
-		{"an array", `["a", "b"]`, protocol.SignalNote{}, unreadList},
+		{"an array", `["a", "b"]`, protocol.SignalNote{}, "it is a list"},
 		{"text that begins as an array", `[urgent] stop it`, protocol.SignalNote{Note: "[urgent] stop it"}, ""},
 		{"bare words", `because I can`, protocol.SignalNote{Note: "because I can"}, ""},
-		{"broken JSON", `{"note":`, protocol.SignalNote{}, unreadObject},
+		{"broken JSON", `{"note":`, protocol.SignalNote{}, "it begins as a JSON object and is none"},
 		{"line breaks", `"a\nb\u0000c"`, protocol.SignalNote{Note: "a bc"}, ""},
 		{"other fields only", `{"unknown":1}`, protocol.SignalNote{}, `there is no field "unknown"; use note, by, reason`},
 		{"other fields only, quoted", `"{\"unknown\":1}"`, protocol.SignalNote{}, `there is no field "unknown"; use note, by, reason`},
 		{"a book", `{"note":"` + strings.Repeat("x", 9000) + `"}`, protocol.SignalNote{}, "it is an object of 9011 bytes, use 8192 at most"},
 		{"no fields", `{}`, protocol.SignalNote{}, ""},
-		{"bytes that are no text", "\xff\xfe\x00", protocol.SignalNote{}, unreadBytes},
+		{"bytes that are no text", "\xff\xfe\x00", protocol.SignalNote{}, "it is not text"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,26 +4,25 @@ import (
 	"testing"
 
 	"ostinato.dev/ostinato/internal/order"
-	"ostinato.dev/ostinato/internal/protocol"
 )
 
 func TestWhatKindOfWorkACallIs(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		call call
+		kind kind
 		want order.Work
 	}{
-		{"the start of a run", call{activity: protocol.StartRunActivity}, order.Due},
-		{"a look for Jobs before a time is settled", call{activity: protocol.FindRunsActivity}, order.Asked},
-		{"whether a signal is taken", call{activity: protocol.SignalAcceptedActivity}, order.Asked},
-		{"a CronJob's status", call{activity: protocol.WriteStatusActivity}, order.Told},
-		{"what a person asks for", call{activity: protocol.SetSuspendActivity}, order.Asked},
-		{"a list of Pods", call{activity: protocol.ListPodsActivity}, order.Asked},
-		{"a Job's plan", call{activity: protocol.CarryOutActivity}, order.Running},
-		{"the Pods of a Job that is gone", call{activity: protocol.ReleaseOrphansActivity}, order.Over},
+		{"the start of a run", kind(startRun), order.Due},
+		{"a look for Jobs before a time is settled", kind(findRuns), order.Asked},
+		{"whether a signal is taken", kind(signalAccepted), order.Asked},
+		{"a CronJob's status", kind(writeStatus), order.Told},
+		{"what a person asks for", kind(setSuspend), order.Asked},
+		{"a list of Pods", kind(listPods), order.Asked},
+		{"a Job's plan", kind(carryOut), order.Running},
+		{"the Pods of a Job that is gone", kind(releaseOrphans), order.Over},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.call.work(); got != test.want {
+			if got := test.kind.work; got != test.want {
 				t.Errorf("priority key %d, want %d", got, test.want)
 			}
 		})

@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -16,33 +15,30 @@ import (
 const (
 	// watchHeartbeatTimeout is how long a lost worker goes unnoticed.
 	watchHeartbeatTimeout = 10 * time.Second
-	// watchTimeout is as good as none (Temporal demands one): each end of a watch costs its successor a list of all
-	// Pods.
+	// watchTimeout is as good as none (Temporal demands one): each end of a watch costs its successor a list of all Pods.
 	watchTimeout = 10 * 365 * 24 * time.Hour
-	watchRetry   = time.Second
 	// watchPause keeps an error that Temporal does not retry from becoming a hot loop.
 	watchPause = 10 * time.Second
 )
 
-// podWatchWorkflow keeps the WatchPods activity of one shard running on whatever worker is there: the heartbeat timeout
+// podWatch keeps the WatchPods activity of one shard running on whatever worker is there: the heartbeat timeout
 // is the failover. Nothing is kept between two activities: Pods not accounted for carry a finalizer.
-func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol.PodWatchInput) error {
-	if err := valid(ctx, cluster.PodWatchWorkflowID(input.Shard, input.Shards), input); err != nil {
+func (o *Options) podWatch(ctx workflow.Context, input protocol.PodWatchInput) error {
+	if err := valid(ctx, o.Cluster.PodWatchWorkflowID(input.Shard, input.Shards), input); err != nil {
 		return err
 	}
 	watch := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           cluster.WatchTaskQueue(),
+		TaskQueue:           o.Cluster.WatchTaskQueue(),
 		StartToCloseTimeout: watchTimeout,
 		HeartbeatTimeout:    watchHeartbeatTimeout,
 		Priority:            priority(ctx, order.Due),
 		Summary:             fmt.Sprintf("watch pods, shard %d of %d", input.Shard, input.Shards),
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    watchRetry,
-			BackoffCoefficient: 1,
-		},
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 1},
 	})
 	err := workflow.ExecuteActivity(watch, protocol.WatchPodsActivity, input).Get(ctx, nil)
-	if temporal.IsCanceledError(err) || refused(err) {
+	application, ok := errors.AsType[*temporal.ApplicationError](err)
+	if refused := ok && application.Type() == protocol.InvalidRequestErrorType; refused || temporal.IsCanceledError(err) {
+		// A refused shard is of another cluster or number of shards.
 		return err
 	}
 	if err != nil {
@@ -52,10 +48,4 @@ func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protoco
 		}
 	}
 	return workflow.NewContinueAsNewError(ctx, protocol.PodWatchWorkflow, input)
-}
-
-// refused reports whether the workers do not watch this shard, which is of another cluster or number of shards.
-func refused(err error) bool {
-	var application *temporal.ApplicationError
-	return errors.As(err, &application) && application.Type() == protocol.InvalidRequestErrorType
 }

@@ -6,7 +6,6 @@
 package workflows
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -47,23 +45,7 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 	}
 	register(options.cronJob, protocol.CronJobWorkflow, workflow.VersioningBehaviorAutoUpgrade)
 	register(options.job, protocol.JobWorkflow, workflow.VersioningBehaviorPinned)
-	register(func(ctx workflow.Context, input protocol.PodWatchInput) error {
-		return podWatchWorkflow(ctx, options.Cluster, input)
-	}, protocol.PodWatchWorkflow, workflow.VersioningBehaviorAutoUpgrade)
-}
-
-// cronJob is the registered workflow of a CronJob. Its input is a pointer: a waiting workflow keeps a copy of a value
-// for each frame of its stack.
-func (o *Options) cronJob(ctx workflow.Context, input *protocol.CronJobInput) error {
-	// A missing input is not valid.
-	input = cmp.Or(input, new(protocol.CronJobInput))
-	return cronJobWorkflow(inOrder(ctx, o.Weights, input.CronJob.Namespace), o, input)
-}
-
-// job is the registered workflow of a Job.
-func (o *Options) job(ctx workflow.Context, input *protocol.JobInput) (job.Result, error) {
-	input = cmp.Or(input, new(protocol.JobInput))
-	return jobWorkflow(inOrder(ctx, o.Weights, input.Job.Namespace), o.Cluster, input)
+	register(options.podWatch, protocol.PodWatchWorkflow, workflow.VersioningBehaviorAutoUpgrade)
 }
 
 // valid returns the error with which a workflow ends that Ostinato has not started: its input is invalid, or its ID is
@@ -100,13 +82,13 @@ func (w *workerInterceptor) InterceptWorkflow(_ workflow.Context, next intercept
 type workflowInterceptor struct {
 	interceptor.WorkflowInboundInterceptorBase
 	options *Options
-	order   signalOrder
+	mailbox mailbox
 }
 
 // ExecuteWorkflow calls CronJob and Job workflows itself: the SDK's reflection leaves 1.9 kB on the stack of a workflow
 // that waits, which is then 16 kB instead of 8.
 func (i *workflowInterceptor) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
-	ctx = workflow.WithValue(ctx, signalOrderKey{}, &i.order)
+	ctx = workflow.WithValue(ctx, mailboxKey{}, &i.mailbox)
 	if len(in.Args) == 1 {
 		switch input := in.Args[0].(type) {
 		case *protocol.CronJobInput:
@@ -119,6 +101,6 @@ func (i *workflowInterceptor) ExecuteWorkflow(ctx workflow.Context, in *intercep
 }
 
 func (i *workflowInterceptor) HandleSignal(ctx workflow.Context, in *interceptor.HandleSignalInput) error {
-	i.order.waiting = append(i.order.waiting, in.SignalName)
+	i.mailbox.waiting = append(i.mailbox.waiting, in.SignalName)
 	return i.Next.HandleSignal(ctx, in)
 }

@@ -50,6 +50,7 @@ func TestACronJobDoesNotAnswerAgainAfterItContinuedAsNew(t *testing.T) {
 
 func TestAJobAnswersAnUnknownSignalOnceForEachNameAndMinute(t *testing.T) {
 	k := newJobKube(t)
+	k.environment.SetStartTime(time.Now().Truncate(time.Minute))
 	for n := range 3 {
 		k.after(time.Duration(10+n)*time.Second, func() { k.environment.SignalWorkflow("triger", nil) })
 	}

@@ -14,21 +14,16 @@ import (
 )
 
 const (
-	// cacheLookPeriod is how often the memory is looked at.
-	cacheLookPeriod = time.Second
-	// collectionsOfAPurge is how many garbage collections end before what a purge has freed
-	// shows: one may have been under way.
+	cacheLookPeriod = time.Second      // how often the memory is looked at
+	maxPurgePause   = 30 * time.Second // bounds the pause between purges that do not help
+	// collectionsOfAPurge is how many garbage collections end before what a purge has freed shows: one may have been under way.
 	collectionsOfAPurge = 2
-	// maxPurgePause bounds the pause between purges that do not help.
-	maxPurgePause = 30 * time.Second
 )
 
 // memory is what the process holds.
 type memory struct {
-	// inUse are the bytes that the last garbage collection found in use, and stacks.
-	inUse uint64
-	// collections is how many garbage collections have ended.
-	collections uint64
+	inUse       uint64 // the bytes that the last garbage collection found in use, and stacks
+	collections uint64 // how many garbage collections have ended
 }
 
 // readMemory reads what the process holds. It does not stop it.
@@ -41,8 +36,7 @@ func readMemory() memory {
 // cacheBound decides when the workflows that sleep are to leave memory. The SDK bounds them by
 // number; a few hundred large ones take more than the process may.
 type cacheBound struct {
-	// limit is in bytes.
-	limit uint64
+	limit uint64 // in bytes
 	// last is the time and collections that of the last purge, pause the least time to the next.
 	last        time.Time
 	collections uint64

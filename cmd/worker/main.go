@@ -58,7 +58,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 	go keepCacheBounded(ctx, uint64(settings.StickyCacheMemory.Value()), p.Registry, p.Logger)
 	go keepPodWatches(ctx, p.Temporal, settings, p.Logger)
 	p.Started()
-	p.Logger.Info("working", "taskQueues", workers.queues())
+	p.Logger.Info("working", "taskQueues", workers.queues)
 
 	select {
 	case <-ctx.Done():

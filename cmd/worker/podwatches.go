@@ -18,10 +18,8 @@ import (
 )
 
 const (
-	// podWatchPeriod is how long a PodWatch workflow that has ended goes unnoticed.
-	podWatchPeriod = 30 * time.Second
-	// podWatchJitter keeps workers that were started together apart.
-	podWatchJitter = 0.1
+	podWatchPeriod = 30 * time.Second // how long a PodWatch workflow that has ended goes unnoticed
+	podWatchJitter = 0.1              // keeps workers that were started together apart
 )
 
 // keepPodWatches starts PodWatch workflows that have ended until the context is done: somebody has ended one by hand or
@@ -62,10 +60,7 @@ func startPodWatches(ctx context.Context, temporal client.Client, settings confi
 			WorkflowIDConflictPolicy: found.ConflictPolicy(enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING),
 			Priority:                 settings.Weights.Priority(order.Place{Work: order.Due}),
 			StaticSummary:            fmt.Sprintf("watches Pods, shard %d of %d", shard, settings.WatchShards),
-		}, wanted.Type, protocol.PodWatchInput{
-			Shard:  shard,
-			Shards: settings.WatchShards,
-		})
+		}, wanted.Type, protocol.PodWatchInput{Shard: shard, Shards: settings.WatchShards})
 		if err != nil {
 			problems = append(problems, fmt.Errorf("start PodWatch shard %d of %d: %w", shard, settings.WatchShards, err))
 		}

@@ -17,12 +17,11 @@ import (
 	"ostinato.dev/ostinato/workflows"
 )
 
-type queueWorker struct {
-	queue string
-	worker.Worker
+// workers are those of the process, and the task queue of each.
+type workers struct {
+	all    []worker.Worker
+	queues []string
 }
-
-type workers []queueWorker
 
 // maxJobActivities bounds the regular activities of Jobs that this process has at a time: those that the API server did
 // not answer at once, and lists. Each may hold a Job of 1.3 MB, and the API server is no faster with more.
@@ -34,7 +33,7 @@ const maxJobActivities = 64
 const turnTimeout = 8 * time.Second
 
 // newWorkers makes the workers. The first error that a worker can't recover from goes to fatal.
-func newWorkers(settings config.Worker, temporal client.Client, activities *activities.Activities, fatal chan<- error) (all workers) {
+func newWorkers(settings config.Worker, temporal client.Client, activities *activities.Activities, fatal chan<- error) (made workers) {
 	worker.SetStickyWorkflowCacheSize(settings.StickyCacheSize)
 	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 		InitialNumberOfPollers: min(4, settings.MaxPollers),
@@ -57,7 +56,7 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 			}
 		}
 		added := worker.New(temporal, queue, options)
-		all = append(all, queueWorker{queue, added})
+		made.all, made.queues = append(made.all, added), append(made.queues, queue)
 		return added
 	}
 
@@ -81,15 +80,15 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		TaskQueueActivitiesPerSecond:       settings.BulkActivitiesPerSecond,
 	}))
 	activities.RegisterWatch(add(settings.Cluster.WatchTaskQueue(), worker.Options{DisableWorkflowWorker: true}))
-	return all
+	return made
 }
 
 // start starts every worker, or none.
 func (w workers) start() error {
-	for i, worker := range w {
+	for i, worker := range w.all {
 		if err := worker.Start(); err != nil {
-			w[:i].stop()
-			return fmt.Errorf("start the worker of task queue %s: %w", worker.queue, err)
+			workers{all: w.all[:i]}.stop()
+			return fmt.Errorf("start the worker of task queue %s: %w", w.queues[i], err)
 		}
 	}
 	return nil
@@ -98,18 +97,10 @@ func (w workers) start() error {
 // stop stops polling at once and gives what is in progress its time.
 func (w workers) stop() {
 	var group sync.WaitGroup
-	for _, worker := range w {
+	for _, worker := range w.all {
 		group.Go(worker.Stop)
 	}
 	group.Wait()
-}
-
-func (w workers) queues() []string {
-	var queues []string
-	for _, worker := range w {
-		queues = append(queues, worker.queue)
-	}
-	return queues
 }
 
 // countFromZero makes the counter of each outcome exist before the first has happened:

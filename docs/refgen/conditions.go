@@ -24,9 +24,9 @@ func conditionTables(from *source, tables map[string]string) error {
 			continue
 		}
 		written++
-		by, reasons := "worker", schedule.ConditionReasonsOf(kind)
+		by, reasons := "worker", schedule.ConditionReasonsOf[kind]
 		if slices.Contains(schedule.BridgeConditionTypes, kind) {
-			by, reasons = "bridge", bridge.ConditionReasons(kind)
+			by, reasons = "bridge", bridge.ConditionReasonsOf[kind]
 		}
 		if len(reasons) == 0 || one.doc == "" {
 			return fmt.Errorf("the condition %s has no reasons or no comment", kind)

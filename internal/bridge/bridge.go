@@ -34,8 +34,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// ErrLeadershipLost is returned by Run when another process has or may have
-// taken the lease. The process should exit and start anew.
+// ErrLeadershipLost is returned by Run when another process has or may have the lease. The process should start anew.
 var ErrLeadershipLost = errors.New("leadership lost")
 
 // Options are what a Bridge needs.
@@ -75,8 +74,8 @@ func New(options Options) (*Bridge, error) {
 	return &Bridge{Options: options, objects: objects}, nil
 }
 
-// Ready is a readiness check: the caches are filled and take-over is possible,
-// whether this process leads or follows. A cluster without the CRD has no CronJobs.
+// Ready is a readiness check: the caches are filled and take-over is possible, whether this process leads or follows. A
+// cluster without the CRD has no CronJobs.
 func (b *Bridge) Ready(context.Context) error {
 	if !b.filled() {
 		return errors.New("waiting for the first list of CronJobs and Jobs")
@@ -108,7 +107,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 
 // filled reports whether the caches hold all that there is to act on: nothing waits for namesakes.
 func (b *Bridge) filled() bool {
-	return b.objects.jobs.synced() && b.objects.of(nativeCronJobKind).synced() && (b.noCronJobs.Load() || b.objects.cronJobs.synced())
+	return b.objects.jobs.synced() && b.objects.of[nativeCronJobKind].synced() && (b.noCronJobs.Load() || b.objects.cronJobs.synced())
 }
 
 func (b *Bridge) elect(ctx context.Context) error {
@@ -124,16 +123,12 @@ func (b *Bridge) elect(ctx context.Context) error {
 	var started atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name},
-			Client:    b.Clients.Kubernetes.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{
-				Identity: host + "_" + string(uuid.NewUUID()),
-			},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name},
+			Client:     b.Clients.Kubernetes.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 		},
-		Name:            settings.Name,
-		LeaseDuration:   settings.LeaseDuration,
-		RenewDeadline:   settings.RenewDeadline,
-		RetryPeriod:     settings.RetryPeriod,
+		Name:          settings.Name,
+		LeaseDuration: settings.LeaseDuration, RenewDeadline: settings.RenewDeadline, RetryPeriod: settings.RetryPeriod,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
@@ -145,9 +140,7 @@ func (b *Bridge) elect(ctx context.Context) error {
 				stopElecting()
 			},
 			OnStoppedLeading: func() {},
-			OnNewLeader: func(identity string) {
-				b.Logger.Info("leader", "identity", identity)
-			},
+			OnNewLeader:      func(identity string) { b.Logger.Info("leader", "identity", identity) },
 		},
 	})
 	if err != nil {
@@ -197,8 +190,7 @@ func (b *Bridge) newController() *controller {
 // kindPoll is how often the API server is asked for the kind CronJob while it does not have it.
 const kindPoll = 5 * time.Second
 
-// serveCronJobs runs the informers of CronJobs once the API server has the kind, until the
-// context is done. Jobs need no CRD, so nothing else waits for it.
+// serveCronJobs runs the informers of CronJobs once the API server has the kind. Jobs need no CRD: nothing else waits for it.
 func (b *Bridge) serveCronJobs(ctx context.Context) {
 	if !b.awaitKind(ctx) {
 		return

@@ -3,6 +3,7 @@ package bridge
 import (
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,10 +88,10 @@ func TestWhichJobsAreUnderWayAndPending(t *testing.T) {
 		{name: "finished", job: standalone(complete), now: 900},
 		{name: "being deleted", job: standalone(running, pods(1, 0), func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: after(2)} }), now: 900},
 	} {
-		var n namespaceCount
+		n := namespaceCount{values: map[*prometheus.Desc]float64{}}
 		n.addJob(test.job, after(test.now))
-		assert.Equal(t, test.active, n.active, test.name)
-		assert.Equal(t, test.pending, n.pending, test.name)
+		assert.EqualValues(t, test.active, n.values[activeJobs], test.name)
+		assert.EqualValues(t, test.pending, n.values[pendingJobs], test.name)
 	}
 }
 

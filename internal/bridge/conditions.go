@@ -12,8 +12,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// writeConditions writes the bridge's conditions of a CronJob of ours when one of them has changed, and
-// emits an Event for each that has become True.
+// writeConditions writes the bridge's conditions of a CronJob of ours that have changed, with an Event for each now True.
 func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ostinatov1.CronJob) error {
 	if k8s.IsNative(cronJob) || cronJob.DeletionTimestamp != nil {
 		return nil
@@ -57,8 +56,7 @@ func (c *controller) namesakeChanged(native *ostinatov1.CronJob) {
 	}
 }
 
-// paused notes that somebody has paused or pinned an object's workflow. It is left to that
-// person. A CronJob of ours gets a condition, others an Event.
+// paused notes that somebody has paused or pinned an object's workflow. A CronJob of ours gets a condition, others an Event.
 func (c *controller) paused(item key) {
 	if c.memory.paused.put(item, metav1.ConditionTrue) == metav1.ConditionTrue {
 		return
@@ -74,12 +72,12 @@ func (c *controller) paused(item key) {
 // countPaused counts the workflows that are paused, and forgets objects that are gone.
 func (c *controller) countPaused() {
 	count := map[string]int{}
-	c.memory.paused.retain(func(item key, paused metav1.ConditionStatus) bool {
-		there := c.underWay(item)
-		if there && paused == metav1.ConditionTrue {
+	c.memory.paused.forget(func(item key, paused metav1.ConditionStatus) bool {
+		over := c.isOver(item)
+		if !over && paused == metav1.ConditionTrue {
 			count[item.kind.word()]++
 		}
-		return there
+		return over
 	})
 	for _, kind := range []kind{cronJobKind, jobKind} {
 		c.Metrics.paused.WithLabelValues(kind.word()).Set(float64(count[kind.word()]))

@@ -2,6 +2,9 @@ package bridge
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +30,7 @@ const (
 	lastRetry  = 30 * time.Second
 	// slowWorkers is how many objects the sweep handles at a time, and so the reminders.
 	slowWorkers = 4
-	// locks is how many locks the objects share. Two objects with the same one wait
-	// for each other, which costs time only.
+	// locks is how many locks the objects share. Two objects with the same one wait for each other, which costs time only.
 	locks = 1024
 )
 
@@ -41,12 +43,7 @@ const (
 )
 
 // word is the kind without its group.
-func (k kind) word() string {
-	if k == jobKind {
-		return "Job"
-	}
-	return "CronJob"
-}
+func (k kind) word() string { return strings.TrimPrefix(string(k), "batch/v1 ") }
 
 type task string
 
@@ -81,15 +78,11 @@ func (k key) to(task task) key {
 type controller struct {
 	*Bridge
 
-	sweepLimiter  flowcontrol.RateLimiter
-	ensureLimiter flowcontrol.RateLimiter
-	remindLimiter flowcontrol.RateLimiter
+	sweepLimiter, ensureLimiter, remindLimiter flowcontrol.RateLimiter
 	// cronJobsUpTo and jobsUpTo are where the rounds over listed workflows are.
 	cronJobsUpTo, jobsUpTo string
 
-	main      *queue.Queue[key]
-	sweep     *queue.Queue[key]
-	reminders *queue.Queue[key]
+	main, sweep, reminders *queue.Queue[key]
 	// expiring has the finished Jobs with a TTL; it is nil where Jobs are not taken over.
 	expiring *queue.Queue[key]
 	busy     keymutex.KeyMutex
@@ -155,8 +148,7 @@ func (c *controller) every(ctx context.Context, period time.Duration, do func(co
 	}
 }
 
-// handler handles the items of a queue, one at a time for each object, and says what failed.
-// What is to be looked at again goes to the main queue.
+// handler handles the items of a queue, one at a time for each object. What is to be looked at again goes to the main queue.
 func (c *controller) handler(lane *queue.Queue[key]) queue.Handler[key] {
 	return func(ctx context.Context, item key) (time.Duration, error) {
 		if lane == c.sweep {
@@ -186,8 +178,7 @@ func (c *controller) failed(err error, message string, about ...any) {
 	c.Logger.Warn(message, append(about, "class", class, "error", err)...)
 }
 
-// sync does what is to be done for one item of a queue, and returns when to look again
-// at the latest; 0 means at the next change.
+// sync does what is to be done for one item, and returns when to look again at the latest; 0 means at the next change.
 func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key) (time.Duration, error) {
 	ofJob := item.kind == jobKind
 	switch {
@@ -249,17 +240,9 @@ func (c *controller) forget(ctx context.Context, item key, gone []string) error 
 func (c *controller) signal(ctx context.Context, item key, signal Signal) (found bool, err error) {
 	found, err = c.Temporal.Signal(ctx, c.workflowID(item), signal)
 	if err == nil {
-		c.Metrics.sent(signal.Name, foundLabel(found))
+		c.Metrics.sent(signal.Name, foundLabel[found])
 	}
 	return found, err
-}
-
-// foundLabel is the value of the label "workflow" of the messages metric.
-func foundLabel(found bool) string {
-	if found {
-		return "running"
-	}
-	return "none"
 }
 
 // Component is the source of the bridge's Events.
@@ -274,4 +257,82 @@ func (c *controller) warn(object metav1.Object, reason, message string) {
 	reference := &corev1.ObjectReference{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
 	reference.SetGroupVersionKind(kind)
 	c.Recorder.Event(reference, corev1.EventTypeWarning, reason, message)
+}
+
+// memory is what the controller remembers of objects while it leads.
+type memory struct {
+	cronJobs table[cronJobMemory]
+	jobs     table[jobMemory]
+	restarts table[restarts]
+	// paused says whether an object's workflow was last seen paused; "" means that nobody has looked.
+	paused table[metav1.ConditionStatus]
+	// foreign are Jobs to be handed back, with what each was last seen to wait for.
+	foreign table[string]
+	// pruned holds the finished Jobs of each CronJob seen deleted, until its workflow may have been asked to look.
+	pruned backlog[pruned]
+	// gone holds the UIDs of objects seen deleted, until that was sent.
+	gone backlog[string]
+}
+
+// table holds a value for each of some objects. Several goroutines may use it.
+type table[V any] struct {
+	mu      sync.Mutex
+	entries map[key]V
+}
+
+// with does something with the entries that nobody else uses meanwhile.
+func (t *table[V]) with(do func(entries map[key]V)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.entries == nil {
+		t.entries = map[key]V{}
+	}
+	do(t.entries)
+}
+
+func (t *table[V]) get(item key) (value V) {
+	t.with(func(entries map[key]V) { value = entries[item] })
+	return value
+}
+
+// put sets the value of an object and returns the one before.
+func (t *table[V]) put(item key, value V) (before V) {
+	t.with(func(entries map[key]V) { before, entries[item] = entries[item], value })
+	return before
+}
+
+// remove forgets an object; known reports whether there was anything to forget.
+func (t *table[V]) remove(item key) (known bool) {
+	t.with(func(entries map[key]V) {
+		_, known = entries[item]
+		delete(entries, item)
+	})
+	return known
+}
+
+// forget drops the objects that are over.
+func (t *table[V]) forget(over func(key, V) bool) {
+	t.with(func(entries map[key]V) { maps.DeleteFunc(entries, over) })
+}
+
+func (t *table[V]) len() (count int) {
+	t.with(func(entries map[key]V) { count = len(entries) })
+	return count
+}
+
+// backlog holds what is still to be sent for each object.
+type backlog[V comparable] struct{ table[[]V] }
+
+func (b *backlog[V]) add(item key, value V) {
+	b.with(func(entries map[key][]V) { entries[item] = append(entries[item], value) })
+}
+
+// done forgets these values. One that was added since stays.
+func (b *backlog[V]) done(item key, values []V) {
+	b.with(func(entries map[key][]V) {
+		left := slices.DeleteFunc(slices.Clone(entries[item]), func(value V) bool { return slices.Contains(values, value) })
+		if entries[item] = left; len(left) == 0 {
+			delete(entries, item)
+		}
+	})
 }

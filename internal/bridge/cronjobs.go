@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,34 +73,30 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 	if err := c.Temporal.SignalWithStart(ctx, start, spec); err != nil {
 		return err
 	}
-	if action == nudge {
-		c.nudged(cronJob, known, now)
+	if action == send {
+		c.Metrics.sent("cronjob-spec", "any")
+		known.sent = known.sent.at(cronJob.Generation).another(now)
 		return nil
 	}
-	c.Metrics.sent("cronjob-spec", "any")
-	known.sent = known.sent.at(cronJob.Generation).another(now)
-	return nil
-}
-
-// nudged records a nudge. The first for a run is worth an Event.
-func (c *controller) nudged(cronJob *ostinatov1.CronJob, known *cronJobMemory, now time.Time) {
-	next := cronJob.Status.NextScheduleTime.UTC()
 	c.Metrics.sent("cronjob-overdue", "any")
 	c.Metrics.nudges.Inc()
 	nudges := known.nudgesFor(cronJob)
 	if nudges.times == 0 {
+		// The first for a run is worth an Event.
+		next := cronJob.Status.NextScheduleTime.UTC()
 		c.Logger.Warn("run overdue, nudged the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
 		c.warn(cronJob, event.RunOverdue,
 			fmt.Sprintf("The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339)))
 	}
 	known.nudges = nudges.another(now)
+	return nil
 }
 
 // closeRuns tells the workflow of runs that ended and that it still lists.
 func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (time.Duration, error) {
-	now := c.Clock.Now()
-	known.closings = c.closings(cronJob, *known, now)
 	var again time.Duration
+	now := c.Clock.Now()
+	known.closings = c.objects.owner.closings(cronJob, known.closings, c.objects.job, now)
 	for i := range known.closings {
 		run := &known.closings[i]
 		if wait := run.wait(now); wait > 0 {
@@ -114,11 +111,11 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 			}
 		}
 		if run.outcome == job.Deleted {
-			live, err := c.liveJob(ctx, types.NamespacedName{Namespace: cronJob.Namespace, Name: run.name})
+			live, err := c.live(ctx, keyOf(jobKind, &metav1.ObjectMeta{Namespace: cronJob.Namespace, Name: run.name}))
 			if err != nil {
 				return 0, err
 			}
-			if live != nil && string(live.UID) == run.uid {
+			if live != nil && string(live.GetUID()) == run.uid {
 				// The cache is behind status.
 				run.since = now
 				again = earliest(again, closedGrace)
@@ -137,13 +134,6 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 	return again, nil
 }
 
-func (c *controller) closings(cronJob *ostinatov1.CronJob, known cronJobMemory, now time.Time) []closing {
-	find := func(name string) *batchv1.Job {
-		return c.objects.job(types.NamespacedName{Namespace: cronJob.Namespace, Name: name})
-	}
-	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, find, now)
-}
-
 // live returns the object of a key that the API server has, since the cache may be behind; nil where there is none.
 func (c *controller) live(ctx context.Context, item key) (object metav1.Object, err error) {
 	if item.kind == jobKind {
@@ -160,12 +150,6 @@ func (c *controller) live(ctx context.Context, item key) (object metav1.Object, 
 	return object, nil
 }
 
-func (c *controller) liveJob(ctx context.Context, name types.NamespacedName) (*batchv1.Job, error) {
-	object, err := c.live(ctx, key{kind: jobKind, NamespacedName: name})
-	live, _ := object.(*batchv1.Job)
-	return live, err
-}
-
 func (c *controller) cronJobStore(kind kind) k8s.CronJobStore {
 	if kind == nativeCronJobKind {
 		return k8s.NativeCronJobs(c.Clients.Kubernetes)
@@ -174,20 +158,14 @@ func (c *controller) cronJobStore(kind kind) k8s.CronJobStore {
 }
 
 // earliest returns the shorter of two waits; 0 means none.
-func earliest(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
+func earliest(a, b time.Duration) time.Duration { return cmp.Or(min(a, b), max(a, b)) }
 
 // reminderShare is the part of the sweep's rate that reminders may take.
 const reminderShare = 0.1
 
-// turn says whether a pass over a CronJob may send a reminder of an overdue run, of a Job that status does not list, or
-// of the end of a run that it still lists. In a herd, and after an outage, all workflows are late and catch up by
-// themselves, so reminders have a queue and a rate of their own. A pass in that queue sends one, so that namespaces
-// share the rate; a pass elsewhere sends none.
+// turn says whether a pass over a CronJob may send a reminder: of an overdue run, of a Job that status does not list,
+// or of the end of a run that it lists. In a herd, and after an outage, all workflows are late and catch up by
+// themselves, so reminders have their own queue and rate. A pass there sends one: namespaces share the rate.
 type turn struct {
 	// limiter is nil where the pass may send none, or no more.
 	limiter flowcontrol.RateLimiter
@@ -206,11 +184,10 @@ func (t *turn) take(ctx context.Context) (bool, error) {
 	return true, limiter.Wait(ctx)
 }
 
-// reportUnknownJobs asks a CronJob's workflow to look at Jobs that it may not know, as far as the
-// turn allows, and says when to look for others.
+// reportUnknownJobs asks a workflow to look at Jobs it may not know, as the turn allows; again is when to look for others.
 func (c *controller) reportUnknownJobs(ctx context.Context, item key, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (again time.Duration, err error) {
 	jobs, now := c.objects.jobsOf(cronJob), c.Clock.Now()
-	known.reported = reportsOf(jobs, known.reported)
+	known.reported = known.reported.of(jobs)
 	due, again := unexpected(cronJob, jobs, known.reported, now)
 	for _, job := range due {
 		if ok, err := turn.take(ctx); !ok || err != nil {
@@ -220,14 +197,15 @@ func (c *controller) reportUnknownJobs(ctx context.Context, item key, cronJob *o
 			return 0, err
 		}
 		subject := subjectOf(job)
-		known.reported[subject] = report{known.reported[subject].another(now), cronJob.ResourceVersion}
+		report := known.reported[subject].another(now)
+		report.of = cronJob.ResourceVersion
+		known.reported[subject] = report
 		again = earliest(again, firstRepeat)
 	}
 	return again, c.reportPruned(ctx, item, cronJob, jobs, turn)
 }
 
-// reportUnknownJob asks a CronJob's workflow to look at a Job, unless the API server's CronJob
-// lists it: the cache of CronJobs may be behind that of Jobs.
+// reportUnknownJob asks a workflow to look at a Job that the API server's CronJob does not list: that of the cache may lag.
 func (c *controller) reportUnknownJob(ctx context.Context, cronJob *ostinatov1.CronJob, job *batchv1.Job) error {
 	if !finished(job) {
 		live, err := k8s.GetCronJob(ctx, c.cronJobStore(cronJobKey(cronJob).kind), cronJob.Namespace, cronJob.Name, cronJob.UID)
@@ -241,8 +219,7 @@ func (c *controller) reportUnknownJob(ctx context.Context, cronJob *ostinatov1.C
 	return c.report(ctx, cronJob, job.Name, job.UID)
 }
 
-// reportPruned asks a CronJob's workflow to look at finished Jobs that others have
-// deleted, once each, and forgets those that need nothing.
+// reportPruned asks a workflow to look at finished Jobs that others have deleted, once each, and forgets the other ones.
 func (c *controller) reportPruned(ctx context.Context, item key, cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, turn *turn) error {
 	deleted := c.memory.pruned.get(item)
 	counted := prunedByOthers(cronJob, deleted, jobs)

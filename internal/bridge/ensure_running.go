@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
@@ -22,31 +23,28 @@ import (
 // those that are not in it: visibility may be behind, so only a description says that a workflow does not run.
 func (c *controller) makeRound(ctx context.Context) {
 	begun := c.Clock.Now()
-	if err := c.ensureRunning(ctx); err != nil && ctx.Err() == nil {
-		// The others are looked at in the next round.
-		c.failed(err, "a round over CronJobs and the Jobs under way has not asked for all")
-	}
-	c.Metrics.ensureSeconds.Observe(c.Clock.Since(begun).Seconds())
-}
-
-func (c *controller) ensureRunning(ctx context.Context) error {
-	now := c.Clock.Now()
 	cronJobs, jobs := map[string]key{}, map[string]key{}
 	c.objects.eachCronJob(func(object *ostinatov1.CronJob) {
-		if item := cronJobKey(object); toEnsureCronJob(object, c.memory.restarts.get(item), now) {
+		if item := cronJobKey(object); toEnsureCronJob(object, c.memory.restarts.get(item), begun) {
 			cronJobs[c.workflowID(item)] = item
 		}
 	})
 	c.objects.eachJob(func(object *batchv1.Job) {
-		if item := jobKey(object); toEnsure(c.objects.owner, object, c.memory.restarts.get(item), now) {
+		if item := jobKey(object); toEnsure(c.objects.owner, object, c.memory.restarts.get(item), begun) {
 			jobs[c.workflowID(item)] = item
 		}
 	})
-	// First those on which the others depend.
-	err := c.ensureRunningOf(ctx, protocol.CronJobWorkflow, cronJobs, &c.cronJobsUpTo)
-	err = errors.Join(err, c.ensureRunningOf(ctx, protocol.JobWorkflow, jobs, &c.jobsUpTo))
+	err := errors.Join(
+		// First those on which the others depend.
+		c.ensureRunningOf(ctx, protocol.CronJobWorkflow, cronJobs, &c.cronJobsUpTo),
+		c.ensureRunningOf(ctx, protocol.JobWorkflow, jobs, &c.jobsUpTo),
+	)
 	c.countPaused()
-	return err
+	if err != nil && ctx.Err() == nil {
+		// The others are looked at in the next round.
+		c.failed(err, "a round over CronJobs and the Jobs under way has not asked for all")
+	}
+	c.Metrics.ensureSeconds.Observe(c.Clock.Since(begun).Seconds())
 }
 
 // ensureRunningOf makes the part of a round that looks for the workflows of one type. It goes on after the ID upTo, and
@@ -76,8 +74,7 @@ func (c *controller) ensureRunningOf(ctx context.Context, workflowType string, d
 	return problem
 }
 
-// list reads which workflows of a type run, as far as visibility knows. Where it does not
-// answer, the workflows are asked for.
+// list reads which workflows of a type run, as far as visibility knows. If it does not answer, each workflow is asked for.
 func (c *controller) list(ctx context.Context, workflowType string, round *ensureRound) {
 	ctx, cancel := context.WithTimeout(ctx, ensurePeriod)
 	defer cancel()
@@ -101,13 +98,12 @@ func (c *controller) ask(ctx context.Context, workflowID string, item key) error
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	found, err := c.Temporal.Look(ctx, workflowID)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	switch found {
-	case holder.Ours:
+	case found == holder.Ours:
 		c.runs(item)
-	case holder.Paused:
+	case found == holder.Paused:
 		c.paused(item)
 	default:
 		c.main.Add(item.to(restart))
@@ -155,23 +151,20 @@ func (c *controller) restart(ctx context.Context, item key) error {
 	return nil
 }
 
-// restarted remembers that an object's workflow was started anew, and says so on the object,
-// unless it is a CronJob that was waiting for its first workflow; found is what ran before.
+// restarted remembers that an object's workflow was started anew, and says so on the object, unless it is a CronJob that
+// was waiting for its first workflow; found is what ran before.
 func (c *controller) restarted(item key, object metav1.Object, found holder.Standing) {
 	c.memory.restarts.put(item, c.memory.restarts.get(item).at(object.GetUID()).another(c.Clock.Now()))
 	cronJob, ok := object.(*ostinatov1.CronJob)
 	if ok && found != holder.Foreign && !acknowledgedCronJob(cronJob, c.reference(cronJob)) {
 		return
 	}
-	kind := item.kind.word()
-	stop := fmt.Sprintf("To stop the %s, set spec.suspend or delete it", kind)
+	reason, what := event.WorkflowRestarted, "The %[1]s's workflow in Temporal had ended before the %[1]s did; started it anew. "
 	if found == holder.Foreign {
-		c.warn(object, event.WorkflowReplaced, fmt.Sprintf(
-			"Another workflow ran in Temporal under the ID of the %s's; terminated it and started the %s's own. %s", kind, kind, stop))
-		return
+		reason = event.WorkflowReplaced
+		what = "Another workflow ran in Temporal under the ID of the %[1]s's; terminated it and started the %[1]s's own. "
 	}
-	c.warn(object, event.WorkflowRestarted, fmt.Sprintf(
-		"The %s's workflow in Temporal had ended before the %s did; started it anew. %s", kind, kind, stop))
+	c.warn(object, reason, fmt.Sprintf(what+"To stop the %[1]s, set spec.suspend or delete it", item.kind.word()))
 }
 
 // ensure starts the workflow of an object unless it runs, in place of what else does.
@@ -180,19 +173,86 @@ func (c *controller) ensure(ctx context.Context, item key, start Start) (before 
 	if err != nil {
 		return before, err
 	}
-	c.Metrics.sent(strings.ToLower(item.kind.word())+"-start", standingLabel(before))
+	label := foundLabel[before != holder.Nobody]
+	if before == holder.Foreign {
+		label = foreignLabel
+	}
+	c.Metrics.sent(strings.ToLower(item.kind.word())+"-start", label)
 	if before == holder.Nobody || before == holder.Foreign {
 		c.Logger.Warn(item.kind.word()+" had no workflow, started one", "namespace", item.Namespace, "name", item.Name, "found", before)
 	}
 	return before, nil
 }
 
-const foreignLabel = "foreign"
+// sweepAll puts every object into the sweep again: a workflow may have been terminated by hand or lost with Temporal's
+// data. It forgets objects that are over: a Job may have ended while a message for it was under way.
+func (c *controller) sweepAll(context.Context) {
+	c.memory.jobs.forget(func(item key, _ jobMemory) bool { return c.isOver(item) })
+	c.memory.restarts.forget(func(item key, _ restarts) bool { return c.isOver(item) })
+	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { c.sweep.Add(cronJobKey(cronJob)) })
+	c.objects.eachJob(func(job *batchv1.Job) {
+		if !finished(job) {
+			c.sweep.Add(jobKey(job))
+		}
+	})
+}
 
-// standingLabel is the value of the label "workflow" of the messages metric.
-func standingLabel(found holder.Standing) string {
-	if found == holder.Foreign {
-		return foreignLabel
+// isOver reports whether the object is gone, or a Job that has finished.
+func (c *controller) isOver(item key) bool {
+	object := c.objects.find(item)
+	job, ofJob := object.(*batchv1.Job)
+	return object == nil || ofJob && finished(job)
+}
+
+// scan finds, once for every leader, running workflows of a kind whose object went away, or to another controller, before.
+func (c *controller) scan(ctx context.Context, kind kind) error {
+	workflowType, parse := protocol.CronJobWorkflow, c.Config.Cluster.ParseCronJobWorkflowID
+	switch kind {
+	case nativeCronJobKind:
+		parse = c.Config.Cluster.ParseNativeCronJobWorkflowID
+	case jobKind:
+		workflowType, parse = protocol.JobWorkflow, c.Config.Cluster.ParseJobWorkflowID
 	}
-	return foundLabel(found != holder.Nobody)
+	return c.Temporal.Running(ctx, workflowType, func(page []string) bool {
+		for _, workflowID := range page {
+			namespace, name, ok := parse(workflowID)
+			item := keyOf(kind, &metav1.ObjectMeta{Namespace: namespace, Name: name})
+			if ok && nameable(item.NamespacedName) && c.objects.jobs.of(namespace) != nil {
+				c.judgeRunning(item)
+			}
+		}
+		return true
+	})
+}
+
+// judgeRunning queues what a running workflow needs whose object is not Ostinato's any more.
+func (c *controller) judgeRunning(item key) {
+	switch {
+	case item.kind == nativeCronJobKind && !c.objects.owner.takeOver.CronJobs:
+		c.sweep.Add(item.to(endForeign))
+	case c.objects.find(item) == nil:
+		c.sweep.Add(item.to(endOrphan))
+	case item.kind == jobKind && foreignJob(c.objects.owner, c.objects.job(item.NamespacedName)):
+		c.handBack(item)
+	}
+}
+
+// syncOrphan tells a workflow that its object is gone, when the API server confirms it. Visibility and the cache may
+// both be behind. The workflow is asked for its object's UID, since nothing else knows it.
+func (c *controller) syncOrphan(ctx context.Context, item key) error {
+	if object, err := c.live(ctx, item); err != nil || object != nil {
+		return err
+	}
+	workflowID := c.workflowID(item)
+	uid, found, err := c.Temporal.ObjectUID(ctx, workflowID)
+	if err != nil || !found {
+		return err
+	}
+	c.Logger.Info("object of a running workflow is gone", "workflow", workflowID, "uid", uid)
+	return c.sayGone(ctx, item, uid)
+}
+
+// nameable reports whether an object can have the namespace and name that a workflow ID holds.
+func nameable(name types.NamespacedName) bool {
+	return protocol.ObjectReference{Namespace: name.Namespace, Name: name.Name, UID: "any"}.Validate() == nil
 }

@@ -60,7 +60,7 @@ func (w *world) round() {
 
 func TestWhoIsAttended(t *testing.T) {
 	just := func(j *batchv1.Job) { j.CreationTimestamp = *at(100) }
-	again := restarts{"j1", attempts{2, after(60)}}
+	again := restarts{"j1", 2, after(60)}
 	for _, test := range []struct {
 		name  string
 		job   *batchv1.Job
@@ -78,7 +78,7 @@ func TestWhoIsAttended(t *testing.T) {
 		{name: "another controller's", job: standalone(running, foreign), now: 100},
 		{name: "restarted a moment ago", job: standalone(running), known: again, now: 119},
 		{name: "restarted a while ago", job: standalone(running), known: again, now: 120, want: true},
-		{name: "its predecessor was restarted", job: standalone(running), known: restarts{"old", attempts{9, after(99)}}, now: 100, want: true},
+		{name: "its predecessor was restarted", job: standalone(running), known: restarts{"old", 9, after(99)}, now: 100, want: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			assert.Equal(t, test.want, toEnsure(ownership{}, test.job, test.known, after(test.now)))

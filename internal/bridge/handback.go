@@ -15,25 +15,26 @@ const drainRetry = time.Second
 // given up, or the built-in controller ended the Job meanwhile. A Job that the other controller has not written yet is
 // drained first. The Pods that are left keep their finalizers, which are the other controller's.
 func (c *controller) syncForeignJob(ctx context.Context, item key) (again time.Duration, err error) {
-	found, err := c.liveJob(ctx, item.NamespacedName)
+	live, err := c.live(ctx, item)
 	if err != nil {
 		return 0, err
 	}
+	found, _ := live.(*batchv1.Job)
 	if found == nil {
 		c.handedBack(item)
 		return 0, c.syncOrphan(ctx, item)
 	}
 	var why string
 	if foreignJob(c.objects.owner, found) {
-		if why, err = c.letGo(ctx, item, found); err != nil {
-			return 0, err
-		}
+		why, err = c.letGo(ctx, item, found)
 	}
-	if why == "" {
+	switch {
+	case err != nil:
+		return 0, err
+	case why == "":
 		c.handedBack(item)
 		return 0, nil
-	}
-	if c.memory.foreign.put(item, why) != why {
+	case c.memory.foreign.put(item, why) != why:
 		c.Logger.Info("a Job is handed back later", "namespace", item.Namespace, "name", item.Name, "since", why)
 	}
 	return drainRetry, nil
@@ -62,9 +63,8 @@ func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (w
 	return "", nil
 }
 
-// syncForeignCronJob ends the workflow of a CronJob of batch/v1, which is the built-in
-// controller's. There is nothing to drain: whatever the workflow has done of a plan, the
-// other controller goes on from the names of the Jobs and from the status.
+// syncForeignCronJob ends the workflow of a CronJob that is the built-in controller's. There is nothing to drain: that
+// controller goes on from the names of the Jobs and from the status, whatever the workflow has done of a plan.
 func (c *controller) syncForeignCronJob(ctx context.Context, item key) error {
 	// Whenever it began, by clocks that may differ.
 	before := c.Clock.Now().Add(time.Hour)
@@ -72,8 +72,7 @@ func (c *controller) syncForeignCronJob(ctx context.Context, item key) error {
 	return err
 }
 
-// endStale ends a workflow that began before the built-in controller went on with its
-// object, if it did; another starts from the status that there is now.
+// endStale ends a workflow that began before the built-in controller went on with its object. Another starts from the status.
 func (c *controller) endStale(ctx context.Context, item key, before time.Time) error {
 	if before.IsZero() {
 		return nil

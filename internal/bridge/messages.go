@@ -25,15 +25,14 @@ import (
 
 // No message holds a Pod template.
 
-// cronJobMessages returns the start of a CronJob's workflow, which reads itself where the
-// object's status and its Jobs say it was, and the signal with the CronJob's spec.
+// cronJobMessages returns the start of a CronJob's workflow, which reads itself where it was, and the signal with the spec.
 func (c *controller) cronJobMessages(cronJob *ostinatov1.CronJob, overdue bool) (Start, Signal) {
 	reference := protocol.ObjectReference{
 		Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID), Native: k8s.IsNative(cronJob),
 	}
 	created, spec := cronJob.CreationTimestamp.UTC(), schedule.SpecOf(cronJob)
-	start := c.start(cronJobKey(cronJob), order.Due, cronJob.Name, "")
-	start.Input = protocol.CronJobInput{CronJob: reference, Created: created, Spec: spec, SearchAttributes: c.SearchAttributes.AtStart, StatusAttributes: c.SearchAttributes.WithStatus}
+	input := protocol.CronJobInput{CronJob: reference, Created: created, Spec: spec, SearchAttributes: c.SearchAttributes.AtStart, StatusAttributes: c.SearchAttributes.WithStatus}
+	start := c.start(cronJobKey(cronJob), order.Due, cronJob.Name, "", input)
 	return start, Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: reference, Created: created, Spec: spec, Overdue: overdue}}
 }
 
@@ -43,24 +42,34 @@ func (c *controller) jobMessages(object *batchv1.Job) (Start, Signal) {
 		Job:       protocol.ObjectReference{Namespace: object.Namespace, Name: object.Name, UID: string(object.UID)},
 		Spec:      job.SpecOf(object).WithDefaults(c.Config.JobDefaults),
 		CronJob:   owner.Name,
-		Begun:     job.Begun(object.Status),
+		HasStatus: job.HasStatus(object.Status),
 		Scheduled: k8s.ScheduledTime(object),
 	}
-	start := c.start(jobKey(object), order.Running, input.CronJob, object.Name)
-	start.Input = input
+	start := c.start(jobKey(object), order.Running, input.CronJob, object.Name, input)
 	return start, Signal{protocol.JobSpecSignal, protocol.JobSpec{Input: input}}
 }
 
-// start starts the workflow of an object, with the names of its CronJob and its Job as search attributes.
-func (c *controller) start(item key, work order.Work, cronJob, job string) Start {
+// start starts the workflow of an object, with the names of its CronJob and its Job, if any, as search attributes.
+func (c *controller) start(item key, work order.Work, cronJob, job string, input any) Start {
 	start := Start{
 		ID:      c.workflowID(item),
 		Place:   order.Place{Work: work, Namespace: item.Namespace},
 		Summary: item.kind.word() + " " + item.String(),
+		Input:   input,
 	}
-	if c.SearchAttributes.AtStart {
-		start.Attributes = attributes(item.Namespace, cronJob, job)
+	if !c.SearchAttributes.AtStart {
+		return start
 	}
+	var updates []temporal.SearchAttributeUpdate
+	set := func(attribute, value string) {
+		if value != "" {
+			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(attribute).ValueSet(value))
+		}
+	}
+	set(protocol.NamespaceAttribute, item.Namespace)
+	set(protocol.CronJobNameAttribute, cronJob)
+	set(protocol.JobNameAttribute, job)
+	start.Attributes = temporal.NewSearchAttributes(updates...)
 	return start
 }
 
@@ -98,8 +107,7 @@ func HaveSearchAttributes(ctx context.Context, sdk client.Client, namespace stri
 	}
 	found, command := judgeAttributes(response.GetCustomAttributes(), namespace)
 	if command != "" {
-		logger.Warn("search attributes are missing, so they are not set on workflows; add them and restart the bridge",
-			"command", command)
+		logger.Warn("search attributes are missing, so they are not set on workflows; add them and restart the bridge", "command", command)
 	}
 	return found
 }
@@ -124,19 +132,4 @@ func missingAttributes(have, want map[string]enumspb.IndexedValueType) string {
 		}
 	}
 	return missing.String()
-}
-
-// attributes returns the search attributes of an object's workflow; empty names are left out.
-func attributes(namespace, cronJob, job string) temporal.SearchAttributes {
-	var updates []temporal.SearchAttributeUpdate
-	for _, attribute := range []struct{ name, value string }{
-		{protocol.NamespaceAttribute, namespace},
-		{protocol.CronJobNameAttribute, cronJob},
-		{protocol.JobNameAttribute, job},
-	} {
-		if attribute.value != "" {
-			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(attribute.name).ValueSet(attribute.value))
-		}
-	}
-	return temporal.NewSearchAttributes(updates...)
 }

@@ -1,39 +1,40 @@
 package bridge
 
 import (
+	"slices"
+	"sync/atomic"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/telemetry"
 )
 
 // Metrics are the bridge's own metrics.
 type Metrics struct {
-	queues  workqueue.MetricsProvider
-	leading prometheus.Gauge
-	// cronJobsServed stays 0 on a cluster without the CRD.
-	cronJobsServed prometheus.Gauge
-	overdue        prometheus.Gauge
-	nextTimeWrong  prometheus.Gauge
-	census         *census
-	nudges         prometheus.Counter
-	messages       *prometheus.CounterVec
-	errors         *prometheus.CounterVec
+	queues workqueue.MetricsProvider
+	census *census
+
+	leading, cronJobsServed, overdue, nextTimeWrong prometheus.Gauge
+	// toHandBack is above 0 only after take-over was given up.
+	toHandBack       prometheus.Gauge
+	nudges           prometheus.Counter
+	messages, errors *prometheus.CounterVec
+	paused           *prometheus.GaugeVec
 	// ensureSeconds tells how long a Job may be without a workflow.
 	ensureSeconds prometheus.Histogram
-	// toHandBack is above 0 only after take-over was given up.
-	toHandBack prometheus.Gauge
-	// paused are workflows that somebody has paused in Temporal or pinned to a build.
-	paused *prometheus.GaugeVec
-	// external, ttlDeletion and builtInWrites count only where Jobs are taken over,
-	// builtInCronJobWrites only where CronJobs are.
-	external *prometheus.CounterVec
+	// external, ttlDeletion and builtInWrites count only where Jobs are taken over, builtInCronJobWrites where CronJobs are.
+	external                            *prometheus.CounterVec
+	ttlDeletion                         prometheus.Histogram
+	builtInWrites, builtInCronJobWrites prometheus.Counter
 	// controllers keeps the values of external's label few: whoever creates Jobs names them.
-	controllers          telemetry.LabelValues
-	ttlDeletion          prometheus.Histogram
-	builtInWrites        prometheus.Counter
-	builtInCronJobWrites prometheus.Counter
+	controllers telemetry.LabelValues
 }
 
 // NewMetrics registers the bridge's metrics.
@@ -48,6 +49,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return register.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return register.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	}
 	m := &Metrics{
 		queues:         telemetry.QueueMetrics(registry),
 		census:         &census{},
@@ -59,11 +63,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		messages: counters("ostinato_bridge_messages_total", "Starts and signals that Temporal took, by kind and whether a workflow was running.",
 			"kind", "workflow"),
 		errors: counters("ostinato_bridge_temporal_errors_total", "Starts and signals that failed and are repeated, by kind of error.", "class"),
-		ensureSeconds: register.NewHistogram(prometheus.HistogramOpts{
-			Name:    "ostinato_bridge_attend_round_duration_seconds",
-			Help:    "Time of a round that looks whether every Job under way has its workflow.",
-			Buckets: prometheus.ExponentialBuckets(0.1, 4, 8),
-		}),
+		ensureSeconds: histogram("ostinato_bridge_attend_round_duration_seconds",
+			"Time of a round that looks whether every Job under way has its workflow.", prometheus.ExponentialBuckets(0.1, 4, 8)),
 		toHandBack: gauge("jobs_to_hand_back", "Jobs that are another controller's and whose workflow still runs, since they are not drained."),
 		paused: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_paused_workflows",
@@ -71,11 +72,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"kind"}),
 		// These two have upstream's names, labels and buckets (parity 2.15, 2.16).
 		external: counters("job_controller_jobs_by_external_controller_total", "Jobs added that another controller than this one manages.", "controller_name"),
-		ttlDeletion: register.NewHistogram(prometheus.HistogramOpts{
-			Name:    "ttl_after_finished_controller_job_deletion_duration_seconds",
-			Help:    "Time from the end of a Job's TTL to its deletion.",
-			Buckets: prometheus.ExponentialBuckets(0.1, 2, 14),
-		}),
+		ttlDeletion: histogram("ttl_after_finished_controller_job_deletion_duration_seconds",
+			"Time from the end of a Job's TTL to its deletion.", prometheus.ExponentialBuckets(0.1, 2, 14)),
 		builtInWrites: counter("builtin_job_status_writes_total",
 			"Times kube-controller-manager was seen to write the status of a Job taken over: its job controller runs too."),
 		builtInCronJobWrites: counter("builtin_cronjob_status_writes_total",
@@ -89,6 +87,130 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) sent(kind, workflow string) {
-	m.messages.WithLabelValues(kind, workflow).Inc()
+// foreignLabel and foundLabel are values of the label "workflow" of the messages metric.
+const foreignLabel = "foreign"
+
+var foundLabel = map[bool]string{true: "running", false: "none"}
+
+func (m *Metrics) sent(kind, workflow string) { m.messages.WithLabelValues(kind, workflow).Inc() }
+
+// pendingAfter is how long a Job may be under way without a Pod that is ready before it counts as pending.
+const pendingAfter = 5 * time.Minute
+
+// namespaceLabel is not "namespace", the label by which Prometheus says where the process is that it scrapes.
+const namespaceLabel = "object_namespace"
+
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("ostinato_bridge_"+name, help, append([]string{namespaceLabel}, labels...), nil)
+}
+
+var (
+	cronJobsDesc  = newDesc("cronjobs", "CronJobs by the outcome of their last scheduled time, as their status says.", "last_outcome")
+	failing       = newDesc("failing_cronjobs", "CronJobs whose last run to end has failed.")
+	maxFailures   = newDesc("consecutive_failures", "The most runs in a row that have failed of one CronJob.")
+	queuedRuns    = newDesc("queued_runs", "Runs that wait in the queues of CronJobs.")
+	longestQueued = newDesc("longest_queued_run_seconds", "How overdue the oldest queued run is.")
+	activeJobs    = newDesc("active_jobs", "Jobs under way, without the suspended.")
+	pendingJobs   = newDesc("pending_jobs", "Jobs under way for 5 minutes or more that have no Pod that is ready, those in back-off left out.")
+	longestActive = newDesc("longest_active_job_seconds", "Age of the oldest Job under way.")
+)
+
+// gauges are the metrics that have one value for each namespace.
+var gauges = []*prometheus.Desc{failing, maxFailures, queuedRuns, longestQueued, activeJobs, pendingJobs, longestActive}
+
+// namespaceCount is what a census finds in one namespace.
+type namespaceCount struct {
+	// cronJobs are the CronJobs by the outcome of their last scheduled time.
+	cronJobs map[string]int
+	// values are those of the gauges.
+	values map[*prometheus.Desc]float64
+}
+
+// atLeast raises a gauge to a value.
+func (n *namespaceCount) atLeast(gauge *prometheus.Desc, value float64) {
+	n.values[gauge] = max(n.values[gauge], value)
+}
+
+func (n *namespaceCount) addCronJob(cronJob *ostinatov1.CronJob, now time.Time) {
+	n.cronJobs[lastOutcome(cronJob)]++
+	if failures := cronJob.Status.ConsecutiveFailures; failures > 0 {
+		n.values[failing]++
+		n.atLeast(maxFailures, float64(failures))
+	}
+	n.values[queuedRuns] += float64(max(cronJob.Status.Queued, 0))
+	for _, row := range cronJob.Status.RecentRuns {
+		if row.Outcome == string(ledger.Queued) {
+			n.atLeast(longestQueued, now.Sub(row.ScheduledTime.Time).Seconds())
+		}
+	}
+}
+
+// lastOutcome returns the outcome of the CronJob's last scheduled time as a label's value: one of few, whatever status says.
+func lastOutcome(cronJob *ostinatov1.CronJob) string {
+	switch outcome := cronJob.Status.LastOutcome; {
+	case outcome == "":
+		// It has not had a scheduled time yet.
+		return "None"
+	case slices.Contains(ledger.Outcomes, ledger.Outcome(outcome)):
+		return outcome
+	}
+	return "Unknown"
+}
+
+func (n *namespaceCount) addJob(job *batchv1.Job, now time.Time) {
+	if finished(job) || job.DeletionTimestamp != nil || ptr.Deref(job.Spec.Suspend, false) {
+		return
+	}
+	begun := ptr.Deref(job.Status.StartTime, job.CreationTimestamp)
+	n.values[activeJobs]++
+	n.atLeast(longestActive, now.Sub(begun.Time).Seconds())
+	// A Job in back-off has no active Pod: it fails, and is not pending.
+	waits := job.Status.StartTime == nil || job.Status.Active > 0 && ptr.Deref(job.Status.Ready, 0) == 0
+	if waits && now.Sub(begun.Time) >= pendingAfter {
+		n.values[pendingJobs]++
+	}
+}
+
+// census is what the leader counts in the caches, by namespace. Only a leader has one.
+type census struct {
+	latest atomic.Pointer[map[string]*namespaceCount]
+}
+
+// Describe implements prometheus.Collector.
+func (c *census) Describe(descs chan<- *prometheus.Desc) {
+	descs <- cronJobsDesc
+	for _, gauge := range gauges {
+		descs <- gauge
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *census) Collect(metrics chan<- prometheus.Metric) {
+	latest := c.latest.Load()
+	if latest == nil {
+		return
+	}
+	for namespace, n := range *latest {
+		for outcome, count := range n.cronJobs {
+			metrics <- prometheus.MustNewConstMetric(cronJobsDesc, prometheus.GaugeValue, float64(count), namespace, outcome)
+		}
+		for _, gauge := range gauges {
+			metrics <- prometheus.MustNewConstMetric(gauge, prometheus.GaugeValue, n.values[gauge], namespace)
+		}
+	}
+}
+
+func (c *census) count(objects *objects, now time.Time) {
+	counted := map[string]*namespaceCount{}
+	of := func(namespace string) *namespaceCount {
+		n := counted[namespace]
+		if n == nil {
+			n = &namespaceCount{cronJobs: map[string]int{}, values: map[*prometheus.Desc]float64{}}
+			counted[namespace] = n
+		}
+		return n
+	}
+	objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { of(cronJob.Namespace).addCronJob(cronJob, now) })
+	objects.eachJob(func(job *batchv1.Job) { of(job.Namespace).addJob(job, now) })
+	c.latest.Store(&counted)
 }

@@ -174,7 +174,7 @@ func TestANativeWorkflowBehindTheCronJobStartsAnew(t *testing.T) {
 			decision := decideCronJob(converted, c.reference(converted), cronJobMemory{uid: "n1"}, false, 15*time.Second, after(20))
 			assert.Equal(t, test.want, decision)
 
-			known := cronJobMemory{uid: "n1", sent: attemptsOf[int64]{of: 1}}
+			known := cronJobMemory{uid: "n1", sent: attempts[int64]{of: 1}}
 			assert.Zero(t, decideCronJob(converted, c.reference(converted), known, true, 15*time.Second, after(20)).stale, "once for a leader")
 
 			for _, uid := range []string{"n1", "of its predecessor"} {
@@ -291,7 +291,9 @@ func TestWhoChangedTheCronJobProbesStatus(t *testing.T) {
 			for _, touch := range test.touch {
 				touch(probe)
 			}
-			assert.Equal(t, test.want, cronJobRivalOf(probe))
+			rival, err := cronJobRival(probe)
+			assert.NoError(t, err)
+			assert.Equal(t, test.want, rival)
 		})
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
@@ -43,6 +45,16 @@ func (i informers) of(namespace string) cache.SharedIndexInformer {
 	return cmp.Or(i[namespace], i[metav1.NamespaceAll])
 }
 
+// tell makes the informers tell a handler of what there is and what changes.
+func (i informers) tell(handler cache.ResourceEventHandler) error {
+	for _, informer := range i {
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			return fmt.Errorf("watch for changes: %w", err)
+		}
+	}
+	return nil
+}
+
 func (i informers) get(name types.NamespacedName) any {
 	informer := i.of(name.Namespace)
 	if informer == nil {
@@ -65,22 +77,18 @@ func each[T any](i informers, visit func(T)) {
 
 // objects are the trimmed CronJobs and Jobs of the namespaces served.
 type objects struct {
-	owner      ownership
-	namespaces []string
-	cronJobs   informers
-	// nativeCronJobs are those of batch/v1, in the shape of ours, whether or not they are taken
-	// over: they may be namesakes of ours.
+	owner ownership
+	// of has the informers of each kind whose objects are Ostinato's.
+	of             map[kind]informers
+	cronJobs, jobs informers
+	// nativeCronJobs are those of batch/v1, in the shape of ours, taken over or not: they may be namesakes of ours.
 	nativeCronJobs informers
-	jobs           informers
 }
 
 // newObjects makes the informers; no namespaces means all.
 func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*objects, error) {
-	o := &objects{
-		owner: owner, namespaces: k8s.NamespacesToList(namespaces),
-		cronJobs: informers{}, nativeCronJobs: informers{}, jobs: informers{},
-	}
-	for _, namespace := range o.namespaces {
+	o := &objects{owner: owner, cronJobs: informers{}, nativeCronJobs: informers{}, jobs: informers{}}
+	for _, namespace := range k8s.NamespacesToList(namespaces) {
 		o.cronJobs[namespace] = cronJobInformer(clients.CronJobs.CronJobs(namespace))
 		o.nativeCronJobs[namespace] = batchinformers.NewCronJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{})
 		o.jobs[namespace] = batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: owner.indexByOwner})
@@ -92,6 +100,10 @@ func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*ob
 		if err != nil {
 			return nil, fmt.Errorf("set the informers' transforms: %w", err)
 		}
+	}
+	o.of = map[kind]informers{cronJobKind: o.cronJobs, jobKind: o.jobs}
+	if owner.takeOver.CronJobs {
+		o.of[nativeCronJobKind] = o.nativeCronJobs
 	}
 	return o, nil
 }
@@ -115,21 +127,8 @@ func (o ownership) indexByOwner(object any) ([]string, error) {
 	return nil, nil
 }
 
-// of returns the informers of a kind, none where its objects are not Ostinato's.
-func (o *objects) of(kind kind) informers {
-	switch {
-	case kind == jobKind:
-		return o.jobs
-	case kind == cronJobKind:
-		return o.cronJobs
-	case o.owner.takeOver.CronJobs:
-		return o.nativeCronJobs
-	}
-	return nil
-}
-
 func (o *objects) find(item key) metav1.Object {
-	object, _ := o.of(item.kind).get(item.NamespacedName).(metav1.Object)
+	object, _ := o.of[item.kind].get(item.NamespacedName).(metav1.Object)
 	return object
 }
 
@@ -138,8 +137,7 @@ func (o *objects) cronJob(item key) *ostinatov1.CronJob {
 	return cronJob
 }
 
-// namesake returns the batch/v1 CronJob of a name, nil where there is none; known is false
-// until the first list has been read.
+// namesake returns the batch/v1 CronJob of a name, or nil; known is false until the first list has been read.
 func (o *objects) namesake(name types.NamespacedName) (native *ostinatov1.CronJob, known bool) {
 	informer := o.nativeCronJobs.of(name.Namespace)
 	if informer == nil || !informer.HasSynced() {
@@ -170,7 +168,7 @@ func (o *objects) jobsOf(cronJob *ostinatov1.CronJob) []*batchv1.Job {
 // eachCronJob calls visit with every CronJob of either group, probes left out.
 func (o *objects) eachCronJob(visit func(*ostinatov1.CronJob)) {
 	for _, kind := range []kind{cronJobKind, nativeCronJobKind} {
-		each(o.of(kind), func(cronJob *ostinatov1.CronJob) {
+		each(o.of[kind], func(cronJob *ostinatov1.CronJob) {
 			if !o.owner.probe(cronJob) {
 				visit(cronJob)
 			}
@@ -185,4 +183,124 @@ func (o *objects) eachJob(visit func(*batchv1.Job)) {
 			visit(job)
 		}
 	})
+}
+
+// watch puts what changes into the queues, and everything there is into the sweep, until the process ends: it leads once.
+func (c *controller) watch() error {
+	return errors.Join(
+		c.objects.cronJobs.tell(k8s.HandlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
+		c.objects.nativeCronJobs.tell(k8s.HandlerOf(
+			func(native *ostinatov1.CronJob, _ bool) { c.namesakeChanged(native) },
+			func(_, native *ostinatov1.CronJob) { c.namesakeChanged(native) },
+			c.namesakeChanged,
+		)),
+		c.objects.jobs.tell(k8s.HandlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
+		c.objects.of[nativeCronJobKind].tell(k8s.HandlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)),
+	)
+}
+
+func cronJobKey(cronJob *ostinatov1.CronJob) key {
+	return keyOf(cronJobKindOf(k8s.IsNative(cronJob)), cronJob)
+}
+
+func cronJobKindOf(native bool) kind {
+	if native {
+		return nativeCronJobKind
+	}
+	return cronJobKind
+}
+
+func jobKey(job *batchv1.Job) key { return keyOf(jobKind, job) }
+
+func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
+	switch {
+	case c.objects.owner.probe(cronJob):
+	case initial && acknowledgedCronJob(cronJob, c.reference(cronJob)):
+		c.sweep.Add(cronJobKey(cronJob))
+	default:
+		c.main.Add(cronJobKey(cronJob))
+	}
+}
+
+// cronJobUpdated looks at the generation, which an edit of the spec and a deletion raise, and a write of the status does not.
+func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
+	// The namesake may have changed while the cache did not have the condition yet.
+	noted := namesakeNoted(before) != namesakeNoted(after)
+	if noted || before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
+		c.main.Add(cronJobKey(after))
+	}
+}
+
+// nativeCronJobUpdated also looks at who wrote the status.
+func (c *controller) nativeCronJobUpdated(before, after *ostinatov1.CronJob) {
+	if c.objects.owner.probe(after) {
+		return
+	}
+	if builtInWrote(before, after) {
+		c.reportRival(nativeCronJobKind, after, c.Metrics.builtInCronJobWrites)
+	}
+	c.cronJobUpdated(before, after)
+}
+
+func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
+	if item := cronJobKey(cronJob); !c.objects.owner.probe(cronJob) {
+		c.memory.gone.add(item, string(cronJob.UID))
+		c.main.Add(item)
+	}
+}
+
+func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
+	c.expire(job)
+	if name, external := claim.External(job); external && c.objects.owner.takeOver.Jobs {
+		c.Metrics.external.WithLabelValues(c.Metrics.controllers.Of("controller_name", name)).Inc()
+	}
+	if owner, owned := c.objects.owner.cronJobOf(job); owned && (!finished(job) || !ofARun(job)) {
+		c.main.AddAfter(ownerKey(job, owner), closedGrace)
+	}
+	switch {
+	case !c.objects.owner.ours(job) || finished(job):
+	case initial:
+		c.sweep.Add(jobKey(job))
+	default:
+		c.main.Add(jobKey(job))
+	}
+}
+
+// jobUpdated looks at all that decides, since an edit of an annotation does not raise the generation.
+func (c *controller) jobUpdated(before, after *batchv1.Job) {
+	c.expire(after)
+	if owner := c.objects.owner; owner.takeOver.Jobs && owner.ours(after) && builtInWrote(before, after) {
+		c.reportRival(jobKind, after, c.Metrics.builtInWrites)
+	}
+	switch {
+	case finished(after) && finished(before):
+	case finished(after):
+		c.runEnded(after)
+	case c.objects.owner.ours(after) && changed(job.SpecOf(before), job.SpecOf(after)):
+		c.main.Add(jobKey(after))
+	}
+}
+
+func (c *controller) jobDeleted(job *batchv1.Job) {
+	if item := jobKey(job); c.objects.owner.ours(job) && !finished(job) {
+		c.memory.gone.add(item, string(job.UID))
+		c.main.Add(item)
+	}
+	owner, owned := c.objects.owner.cronJobOf(job)
+	if condition := claim.Finished(job); owned && condition != nil {
+		c.memory.pruned.add(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
+	}
+	c.runEnded(job)
+}
+
+// runEnded queues the Job's CronJob for when its workflow has had time to learn of the end by itself.
+func (c *controller) runEnded(job *batchv1.Job) {
+	c.memory.jobs.remove(jobKey(job))
+	if owner, owned := c.objects.owner.cronJobOf(job); owned {
+		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job))
+	}
+}
+
+func ownerKey(job *batchv1.Job, owner claim.CronJob) key {
+	return keyOf(cronJobKindOf(owner.Native), &metav1.ObjectMeta{Namespace: job.Namespace, Name: owner.Name})
 }

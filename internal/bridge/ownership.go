@@ -44,8 +44,7 @@ func (o ownership) cronJobOf(job *batchv1.Job) (claim.CronJob, bool) {
 	return owner, ok && (!owner.Native || o.takeOver.CronJobs)
 }
 
-// builtInWrote reports whether Kubernetes' own controller has written the status
-// between two states of a Job or CronJob.
+// builtInWrote reports whether Kubernetes' own controller wrote the status between two states of a Job or CronJob.
 func builtInWrote(before, after metav1.Object) bool {
 	was, is := statusWrite(before, builtInManager), statusWrite(after, builtInManager)
 	return is != nil && (was == nil || is.Time.After(was.Time.Time))

@@ -9,7 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,15 +20,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// ErrBuiltInRuns is returned by Run when Jobs or CronJobs are to be taken over from a
-// controller that still reconciles them.
+// ErrBuiltInRuns is returned by Run when Jobs or CronJobs are to be taken over from a controller that still reconciles them.
 var ErrBuiltInRuns = errors.New("the built-in controller runs")
 
 const (
-	// probeWait is how long the built-in controller has to touch the probe. It takes
-	// about a second where it has nothing else to do.
+	// probeWait is how long the built-in controller has to touch the probe. It takes about a second if it has nothing else to do.
 	probeWait = 6 * time.Second
 	// probePeriod is the time between two looks.
 	probePeriod = 250 * time.Millisecond
@@ -65,14 +68,14 @@ func (b *Bridge) probe(ctx context.Context) error {
 	var cronJobs, jobs error
 	namespace, name := b.objects.owner.probeNamespace, probeName+rand.String(5)
 	if b.objects.owner.takeOver.CronJobs {
-		// The built-in cronjob controller takes the name of a Job that does not exist out of every
-		// CronJob's status, the suspended included (parity 1.6, step 4), and does nothing else to it.
+		// The built-in cronjob controller takes the name of a Job that does not exist out of every CronJob's status, the
+		// suspended included (parity 1.6, step 4), and does nothing else to it.
 		p := prober[*batchv1.CronJob, *batchv1.CronJobList]{
 			Bridge: b, kind: "CronJob", did: "another status, which the controller of batch/v1 CronJobs alone does",
 			client: b.Clients.Kubernetes.BatchV1().CronJobs(namespace),
 			probe:  probeCronJob(namespace, name),
 			status: batchv1.CronJobStatus{Active: probeActive(namespace, name)},
-			rival:  func(probe *batchv1.CronJob) (string, error) { return cronJobRivalOf(probe), nil },
+			rival:  cronJobRival,
 		}
 		group.Go(func() { cronJobs = p.run(ctx) })
 	}
@@ -89,16 +92,8 @@ func (b *Bridge) probe(ctx context.Context) error {
 	return errors.Join(cronJobs, jobs)
 }
 
-// jobRival returns who has touched a probe, a Job. Admission may have handed it to another controller, as Kueue does.
-func jobRival(probe *batchv1.Job) (string, error) {
-	if probe.Spec.ManagedBy != nil {
-		return "", fmt.Errorf("admission handed the probe over to %s: Job %s/%s", *probe.Spec.ManagedBy, probe.Namespace, probe.Name)
-	}
-	return rivalOf(probe), nil
-}
-
-// run returns an ErrBuiltInRuns when the built-in controller runs, and nil when the context is done
-// or when there is no telling, for lack of rights say, which it logs.
+// run returns an ErrBuiltInRuns when the built-in controller runs, and nil when the context is done or when there is no
+// telling, for lack of rights say, which it logs.
 func (p *prober[T, L]) run(ctx context.Context) error {
 	p.sweep(ctx)
 	probe, err := p.create(ctx)
@@ -138,8 +133,7 @@ func (p *prober[T, L]) create(ctx context.Context) (created T, err error) {
 	return created, err
 }
 
-// refused reports whether the API server has answered, and would answer the same
-// again: not allowed, over quota, not admitted.
+// refused reports whether the API server has answered, and would answer the same again: not allowed, over quota, not admitted.
 func refused(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500 &&
@@ -178,8 +172,7 @@ func (p *prober[T, L]) look(ctx context.Context) (live T, err error) {
 	return live, err
 }
 
-// until calls try now and every probePeriod, until it is done, the time is over
-// or the context is. It returns the last call's error.
+// until calls try now and every probePeriod, until it or the context is done or the time is over. It returns the last error.
 func (p *prober[T, L]) until(ctx context.Context, try func(context.Context) (done bool, err error)) error {
 	end := p.Clock.Now().Add(probeWait)
 	ticker := p.Clock.NewTicker(probePeriod)
@@ -228,5 +221,121 @@ func (p *prober[T, L]) sweep(ctx context.Context) {
 	}
 	if err != nil {
 		p.Logger.Warn("can't look for probes that an earlier process left", "namespace", p.probe.GetNamespace(), "error", err)
+	}
+}
+
+// probeJob returns a Job that starts no Pod and that the built-in job controller gives a condition at once: it is suspended.
+func probeJob(namespace, name string) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: probeMeta(namespace, name, "Job", "Pod"), Spec: probeSpec()}
+}
+
+// probeCronJob returns a CronJob that never starts a Job: it is suspended, and its schedule names a day that does not come.
+func probeCronJob(namespace, name string) *batchv1.CronJob {
+	return &batchv1.CronJob{
+		ObjectMeta: probeMeta(namespace, name, "CronJob", "Job"),
+		Spec: batchv1.CronJobSpec{
+			Schedule:          "0 0 31 2 *",
+			Suspend:           ptr.To(true),
+			ConcurrencyPolicy: batchv1.ForbidConcurrent,
+			JobTemplate:       batchv1.JobTemplateSpec{Spec: probeSpec()},
+		},
+	}
+}
+
+// probeActive is what the status of a probe calls active: no Job of this name exists.
+func probeActive(namespace, name string) []corev1.ObjectReference {
+	return []corev1.ObjectReference{{
+		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: namespace, Name: name, UID: types.UID(name),
+	}}
+}
+
+func probeMeta(namespace, name, kind, never string) metav1.ObjectMeta {
+	controller := strings.ToLower(kind)
+	return metav1.ObjectMeta{
+		Namespace: namespace,
+		Name:      name,
+		Labels:    map[string]string{probeLabel: controller + "s", "app.kubernetes.io/managed-by": Component},
+		Annotations: map[string]string{"kubernetes.io/description": fmt.Sprintf("Ostinato looks whether the built-in %s controller runs. "+
+			"This %s never starts a %s and is deleted within seconds.", controller, kind, never)},
+	}
+}
+
+func probeSpec() batchv1.JobSpec {
+	return batchv1.JobSpec{
+		Suspend:      ptr.To(true),
+		Parallelism:  ptr.To[int32](0),
+		Completions:  ptr.To[int32](1),
+		BackoffLimit: ptr.To[int32](0),
+		// Admission looks at a template whose Pods never come to be.
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy:                corev1.RestartPolicyNever,
+			AutomountServiceAccountToken: ptr.To(false),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name: "none", Image: "none.invalid/none",
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+			}},
+		}},
+	}
+}
+
+// jobRival returns who gave a probe a status; empty while nobody has, or only a worker of ours, whom somebody may have told
+// to by Temporal. Admission may have handed the probe to another controller, as Kueue does.
+func jobRival(probe *batchv1.Job) (string, error) {
+	switch {
+	case probe.Spec.ManagedBy != nil:
+		return "", fmt.Errorf("admission handed the probe over to %s: Job %s/%s", *probe.Spec.ManagedBy, probe.Namespace, probe.Name)
+	case equality.Semantic.DeepEqual(probe.Status, batchv1.JobStatus{}):
+		return "", nil
+	}
+	return lastWriter(probe.ManagedFields, k8s.JobFieldManager), nil
+}
+
+// cronJobRival returns who changed the status of an armed probe. Who only takes the name out, as the built-in controller
+// does, sets nothing that the API server would note.
+func cronJobRival(probe *batchv1.CronJob) (string, error) {
+	if equality.Semantic.DeepEqual(probe.Status, batchv1.CronJobStatus{Active: probeActive(probe.Namespace, probe.Name)}) {
+		return "", nil
+	}
+	return lastWriter(probe.ManagedFields, k8s.CronJobFieldManager), nil
+}
+
+// lastWriter returns who wrote the status last, other than ours and who armed the probe; empty where only ours has.
+func lastWriter(entries []metav1.ManagedFieldsEntry, ours string) string {
+	var rival string
+	var last time.Time
+	byUs := false
+	for _, entry := range entries {
+		switch {
+		case !isStatusWrite(entry), entry.Manager == probeManager:
+		case entry.Manager == ours:
+			byUs = true
+		case entry.Time.After(last):
+			rival, last = entry.Manager, entry.Time.Time
+		}
+	}
+	if rival == "" && !byUs {
+		return "another controller"
+	}
+	return rival
+}
+
+// builtInLogPeriod is the shortest time between two lines about the built-in controllers' writes.
+const builtInLogPeriod = time.Minute
+
+// reportRival reports that a built-in controller has written the status of a Job or CronJob that is taken over. The probe
+// at start may have come before that controller was started.
+func (c *controller) reportRival(kind kind, object metav1.Object, writes prometheus.Counter) {
+	writes.Inc()
+	if c.rivalLog.TryAccept() {
+		name := strings.ToLower(kind.word())
+		c.Logger.Error(fmt.Sprintf("kube-controller-manager wrote the status of a %s taken over, so its %s controller runs too; "+
+			"run it with --controllers=*,-%s-controller (docs/takeover.md), or bridge and workers without --takeover=%ss", kind.word(), name, name, name),
+			"namespace", object.GetNamespace(), "name", object.GetName())
 	}
 }

@@ -176,7 +176,9 @@ func TestTheProbeAsksForNothingButACondition(t *testing.T) {
 	assert.Nil(t, probe.Spec.ManagedBy)
 	assert.True(t, all.probe(probe))
 	assert.False(t, all.ours(probe))
-	assert.Empty(t, rivalOf(probe))
+	rival, err := jobRival(probe)
+	assert.NoError(t, err)
+	assert.Empty(t, rival)
 }
 
 func TestWhoGaveTheProbeAStatus(t *testing.T) {
@@ -203,7 +205,9 @@ func TestWhoGaveTheProbeAStatus(t *testing.T) {
 			for _, touch := range test.touch {
 				touch(probe)
 			}
-			assert.Equal(t, test.want, rivalOf(probe))
+			rival, err := jobRival(probe)
+			assert.NoError(t, err)
+			assert.Equal(t, test.want, rival)
 		})
 	}
 }

@@ -22,15 +22,10 @@ const (
 	unpausedReason = "WorkflowNotPaused"
 )
 
-// ConditionReasons returns the reasons of a condition of the bridge's; none for another.
-func ConditionReasons(kind string) []string {
-	switch kind {
-	case ostinatov1.ConditionNativeCronJobActive:
-		return []string{namesakeActiveReason, namesakeSuspendedReason, namesakeGoneReason}
-	case ostinatov1.ConditionWorkflowPaused:
-		return []string{pausedReason, unpausedReason}
-	}
-	return nil
+// ConditionReasonsOf are the reasons of each of the bridge's conditions.
+var ConditionReasonsOf = map[string][]string{
+	ostinatov1.ConditionNativeCronJobActive: {namesakeActiveReason, namesakeSuspendedReason, namesakeGoneReason},
+	ostinatov1.ConditionWorkflowPaused:      {pausedReason, unpausedReason},
 }
 
 // namesakeNoted is the status of the condition NativeCronJobActive, "" where there is none.
@@ -38,8 +33,8 @@ func namesakeNoted(cronJob *ostinatov1.CronJob) metav1.ConditionStatus {
 	return ptr.Deref(meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionNativeCronJobActive), metav1.Condition{}).Status
 }
 
-// namesakeCondition returns the condition NativeCronJobActive of a CronJob of ours, given
-// the batch/v1 CronJob of the same name or nil, and whether it has to be written.
+// namesakeCondition returns the condition NativeCronJobActive, and whether to write it. native is the CronJob of batch/v1 with
+// the same name, or nil.
 func namesakeCondition(cronJob, native *ostinatov1.CronJob, now time.Time) (condition metav1.Condition, write bool) {
 	condition = metav1.Condition{Type: ostinatov1.ConditionNativeCronJobActive, Status: metav1.ConditionFalse}
 	switch {

@@ -11,42 +11,32 @@ import (
 
 // Times of the rules that no flag sets.
 const (
-	// firstRepeat is how long the workflow has to take a generation, or to start an
-	// overdue run, before the message is sent again. It doubles up to lastRepeat.
+	// firstRepeat is how long the workflow has to take a generation, or to start an overdue run, before the message is
+	// sent again. It doubles up to lastRepeat.
 	firstRepeat = 30 * time.Second
 	lastRepeat  = 10 * time.Minute
 )
 
-// attempts is how often something was tried, and when last.
-type attempts struct {
+// attempts is how often one thing was tried, such as to send a generation, and when last.
+type attempts[T comparable] struct {
+	of    T
 	times int
 	last  time.Time
 }
 
-// attemptsOf are the attempts of one thing, such as a generation.
-type attemptsOf[T comparable] struct {
-	of T
-	attempts
-}
-
 // at returns the attempts of a thing: none where those that are known are of another.
-func (a attemptsOf[T]) at(what T) attemptsOf[T] {
+func (a attempts[T]) at(what T) attempts[T] {
 	if a.of != what {
-		return attemptsOf[T]{of: what}
+		return attempts[T]{of: what}
 	}
 	return a
 }
 
 // another counts one more attempt.
-func (a attemptsOf[T]) another(now time.Time) attemptsOf[T] {
-	return attemptsOf[T]{a.of, a.attempts.another(now)}
-}
+func (a attempts[T]) another(now time.Time) attempts[T] { return attempts[T]{a.of, a.times + 1, now} }
 
 // wait is how long to wait with the next attempt.
-func (a attempts) wait(now time.Time) time.Duration { return repeatWait(a.times) - now.Sub(a.last) }
-
-// another counts one more attempt.
-func (a attempts) another(now time.Time) attempts { return attempts{a.times + 1, now} }
+func (a attempts[T]) wait(now time.Time) time.Duration { return repeatWait(a.times) - now.Sub(a.last) }
 
 // repeatWait returns how long to wait before the next attempt. times counts those made.
 func repeatWait(times int) time.Duration {
@@ -61,13 +51,12 @@ func repeatWait(times int) time.Duration {
 type cronJobMemory struct {
 	uid string
 	// sent counts the messages about a generation: the one sent last, or the observed one, which needs none.
-	sent attemptsOf[int64]
+	sent attempts[int64]
 	// nudges are of the next schedule time, in Unix seconds.
-	nudges attemptsOf[int64]
+	nudges attempts[int64]
 	// closings are the runs that ended and that status still lists as active.
 	closings []closing
-	// reported are the Jobs at which the workflow was asked to look.
-	reported map[subject]report
+	reported reports
 }
 
 // action says what to send for a CronJob or a Job.
@@ -84,13 +73,11 @@ const (
 type decision struct {
 	action action
 	again  time.Duration
-	// stale asks to end a workflow that began before this time, since the built-in controller
-	// has gone on with the object; zero asks for nothing.
+	// stale asks to end a workflow that began before this time, when the built-in controller went on; zero asks for nothing.
 	stale time.Time
 	// runningOnly asks to send a Job's spec only to a workflow that runs: the CronJob's workflow is about to start it.
 	runningOnly bool
-	// insist asks to send a Job's spec when a start meets a running workflow: it may
-	// be that of a Job of the same name that is gone.
+	// insist asks to send a Job's spec when a start meets a running workflow, perhaps that of a Job of its name that is gone.
 	insist bool
 	// taken says that the Job's workflow has this spec already.
 	taken bool
@@ -99,15 +86,13 @@ type decision struct {
 // decideCronJob decides what to send for a CronJob that exists. Its status says what the workflow
 // has taken. With sweep, the workflow of one that needs nothing is started: it may have been lost.
 func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) decision {
-	memory = memory.of(cronJob)
 	var decided decision
 	switch {
-	// An earlier generation than the workflow has taken: the API server's data was restored,
-	// and with it the status that calls this one taken.
+	// An earlier generation than the workflow has taken: the API server was restored, with a status that calls this one taken.
 	case !acknowledgedCronJob(cronJob, reference), cronJob.Generation < memory.sent.of:
-		decided = repeated(send, memory.sent.at(cronJob.Generation).attempts, now)
+		decided = repeated(send, memory.sent.at(cronJob.Generation), now)
 	case overdueCronJob(cronJob, overdueGrace, now):
-		decided = repeated(nudge, memory.nudgesFor(cronJob).attempts, now)
+		decided = repeated(nudge, memory.nudgesFor(cronJob), now)
 	case sweep:
 		decided.action = ensure
 	}
@@ -120,22 +105,21 @@ func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowRef
 }
 
 // repeated is the decision for a message that was sent before: to wait, while the next is not due.
-func repeated(message action, before attempts, now time.Time) decision {
+func repeated(message action, before attempts[int64], now time.Time) decision {
 	if wait := before.wait(now); wait > 0 {
 		return decision{again: wait}
 	}
 	return decision{action: message, again: repeatWait(before.times + 1)}
 }
 
-// acknowledgedCronJob reports whether the workflow of this object, in this
-// Temporal namespace, has taken the object's generation.
+// acknowledgedCronJob reports whether this object's workflow, in this Temporal namespace, has taken the object's generation.
 func acknowledgedCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference) bool {
 	return cronJob.Status.Workflow != nil && *cronJob.Status.Workflow == reference &&
 		cronJob.Status.ObservedGeneration == cronJob.Generation
 }
 
-// overdueCronJob reports whether the time of the next run has passed, by more
-// than the grace, without a run. A timer may be lost (temporalio/temporal#11869).
+// overdueCronJob reports whether the time of the next run has passed, by more than the grace, without a run. A timer
+// may be lost (temporalio/temporal#11869).
 func overdueCronJob(cronJob *ostinatov1.CronJob, grace time.Duration, now time.Time) bool {
 	next := cronJob.Status.NextScheduleTime
 	return !ptr.Deref(cronJob.Spec.Suspend, false) && cronJob.DeletionTimestamp == nil && next != nil && now.Sub(next.Time) > grace
@@ -150,6 +134,6 @@ func (m cronJobMemory) of(cronJob *ostinatov1.CronJob) cronJobMemory {
 }
 
 // nudgesFor is how often the workflow was nudged for the run that is due.
-func (m cronJobMemory) nudgesFor(cronJob *ostinatov1.CronJob) attemptsOf[int64] {
+func (m cronJobMemory) nudgesFor(cronJob *ostinatov1.CronJob) attempts[int64] {
 	return m.nudges.at(cronJob.Status.NextScheduleTime.Unix())
 }

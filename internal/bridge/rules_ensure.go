@@ -12,22 +12,20 @@ import (
 )
 
 const (
-	// ensurePeriod is the time between the starts of two rounds over the CronJobs and the Jobs
-	// under way, unless one takes longer. A terminated workflow is back within 30 s.
+	// ensurePeriod is the least time between the starts of two rounds. A terminated workflow is back within 30 s.
 	ensurePeriod = 20 * time.Second
 	// ensureShare is the part of the sweep's rate that a round may take.
 	ensureShare = 0.1
 	// ensurePageWorth is how many questions cost Temporal about as much as a page of a list.
 	ensurePageWorth = 50
-	// ensureListed is how many listed workflows a round asks for all the same: visibility may
-	// have lost the end of one for good.
+	// ensureListed is how many listed workflows a round asks for all the same: visibility may never learn of the end of one.
 	ensureListed = 10
 	// ensureFailures is how many questions in a row may fail before a round asks no more.
 	ensureFailures = 5
 )
 
 // restarts counts how often the bridge has started the workflow of an object, by its UID, anew.
-type restarts = attemptsOf[types.UID]
+type restarts = attempts[types.UID]
 
 // toEnsure reports whether a round asks for the workflow of a Job: the Job is under way, and its
 // workflow should have started by now and was not restarted just now, lest it becomes a hot loop.

@@ -30,18 +30,9 @@ type jobMemory struct {
 	spec job.Spec
 }
 
-// decideJob decides what to send for a Job that exists. Nothing says which spec its workflow has
-// taken, so the first message after leader start for a Job that may have been edited is its spec.
-// With sweep, the workflow of a Job that needs nothing is started, since it may have been lost.
+// decideJob decides what to send for a Job. Nothing says which spec its workflow has: one that may have been edited
+// gets its spec after a leader starts. With sweep, the workflow of one that needs nothing is started: it may be lost.
 func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) decision {
-	decided := decideMessage(owner, object, memory, sweep, now)
-	if before, last := builtInWroteLast(object); last && decided.action != leave && memory.uid != string(object.UID) {
-		decided.stale = before
-	}
-	return decided
-}
-
-func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) decision {
 	if !owner.ours(object) || finished(object) {
 		return decision{}
 	}
@@ -52,31 +43,32 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	})
 	// The CronJob's workflow starts it as its child, where that has created it.
 	grace := childGrace - now.Sub(object.CreationTimestamp.Time)
-	_, theirs := builtInWroteLast(object)
+	before, theirs := builtInWroteLast(object)
 	_, owned := owner.cronJobOf(object)
 	expected := owned && ofARun(object) && !theirs && !known && !acknowledged && grace > 0
 	switch {
-	case memory.uid != "" && !known:
-		// Re-created under its name: a workflow of the old Job may still run.
-		return decision{action: send}
 	case known && changed(memory.spec, job.SpecOf(object)):
 		return decision{action: send}
 	case known && !sweep:
 		return decision{}
+	case known:
+		return decision{action: ensure}
+	case memory.uid != "":
+		// Re-created under its name: a workflow of the old Job may still run.
+		return decision{action: send, stale: before}
 	case expected && edited:
 		return decision{action: send, runningOnly: true, again: childRetry}
 	case expected:
 		return decision{again: grace}
-	case !known && edited:
-		return decision{action: send}
-	case !known && owned && acknowledged && !sweep:
+	case edited:
+		return decision{action: send, stale: before}
+	case owned && acknowledged && !sweep:
 		return decision{taken: true}
 	}
-	return decision{action: ensure, insist: !known && !owned && !acknowledged}
+	return decision{action: ensure, insist: !owned && !acknowledged, stale: before}
 }
 
-// ofARun reports whether a controller has made the Job for a run of its CronJob. One
-// that "kubectl create job --from" has made is the CronJob's too, and says no time.
+// ofARun reports whether a controller has made the Job for a run of its CronJob: "kubectl create job --from" notes no time.
 func ofARun(job *batchv1.Job) bool {
 	return metav1.HasAnnotation(job.ObjectMeta, names.ScheduledTimestampAnnotation)
 }
@@ -84,8 +76,7 @@ func ofARun(job *batchv1.Job) bool {
 // settingAnnotations change what a Job's workflow does. Their edits leave the generation as it is.
 var settingAnnotations = []string{names.PendingDeadlineAnnotation, names.BackoffBaseAnnotation, names.BackoffCapAnnotation}
 
-// changed reports whether what a workflow goes by differs: a setting, or the generation,
-// which is earlier where the API server's data was restored.
+// changed reports whether what a workflow goes by differs: a setting, or the generation, which a restored API server lowers.
 func changed(before, after job.Spec) bool { return !reflect.DeepEqual(before, after) }
 
 // finished reports whether the Job has condition Complete or Failed.
@@ -101,15 +92,11 @@ func acknowledgedJob(job *batchv1.Job) bool {
 	return written && !theirs && (claim.Ours(job, false) || statusWrite(job, k8s.JobFieldManager) != nil)
 }
 
-// foreignJob reports whether a workflow has no business with the Job any more: it
-// is not Ostinato's, or the built-in controller has finished it.
+// foreignJob reports whether a workflow has no business with the Job: it is not ours, or the built-in controller finished it.
 func foreignJob(owner ownership, job *batchv1.Job) bool {
 	_, theirs := builtInWroteLast(job)
 	return !owner.ours(job) || theirs && finished(job)
 }
-
-// errNoFinishTime means that a finished Job's condition has no lastTransitionTime.
-var errNoFinishTime = errors.New("the Job's terminal condition has no lastTransitionTime, so the end of its TTL is unknown")
 
 // ttlDecision says what spec.ttlSecondsAfterFinished asks for now.
 type ttlDecision struct {
@@ -121,20 +108,19 @@ type ttlDecision struct {
 	skewed bool
 }
 
-// hasTTL reports whether the Job is to be deleted some time: it has finished, has
-// a TTL, and is not being deleted (parity 2.15). Who manages it does not matter.
+// hasTTL reports whether the Job is to be deleted some time, whoever manages it (parity 2.15).
 func hasTTL(job *batchv1.Job) bool {
 	return job.Spec.TTLSecondsAfterFinished != nil && job.DeletionTimestamp == nil && finished(job)
 }
 
-// decideTTL decides whether a Job has outlived its TTL. The error is errNoFinishTime; another look may tell more.
+// decideTTL decides whether a Job has outlived its TTL; nil is one that is gone. After an error, another look may tell more.
 func decideTTL(job *batchv1.Job, now time.Time) (ttlDecision, error) {
-	if !hasTTL(job) {
+	if job == nil || !hasTTL(job) {
 		return ttlDecision{}, nil
 	}
 	finishedAt := claim.Finished(job).LastTransitionTime
 	if finishedAt.IsZero() {
-		return ttlDecision{}, errNoFinishTime
+		return ttlDecision{}, errors.New("the Job's terminal condition has no lastTransitionTime, so the end of its TTL is unknown")
 	}
 	decision := ttlDecision{skewed: finishedAt.After(now)}
 	end := finishedAt.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second)
@@ -144,9 +130,8 @@ func decideTTL(job *batchv1.Job, now time.Time) (ttlDecision, error) {
 	return decision, nil
 }
 
-// undrained says why a Job can't be handed back yet; empty means that it can. The controller that
-// gets it goes by the status alone, and would count a Pod again that still carries the tracking
-// finalizer. So nothing may be under way, and what is counted must be released.
+// undrained says why a Job can't be handed back yet, or nothing. The next controller goes by the status alone, and
+// would count a Pod with the tracking finalizer again: nothing may be under way, and what is counted must be released.
 func undrained(object *batchv1.Job, workflow JobWorkflow) string {
 	known, written := workflow.Description.Status, object.Status
 	switch {

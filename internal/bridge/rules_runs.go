@@ -5,7 +5,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -15,8 +14,7 @@ import (
 )
 
 const (
-	// closedGrace is how long a CronJob's workflow has to learn by itself that a run ended. If it
-	// has continued as new since it started the run, it does not.
+	// closedGrace is how long a workflow has to learn by itself that a run ended. One that has continued as new does not.
 	closedGrace = 10 * time.Second
 	// closedRepeat is the time between two such messages for one run.
 	closedRepeat = time.Minute
@@ -26,30 +24,29 @@ const (
 type closing struct {
 	name, uid string
 	outcome   job.Outcome
-	// grace is how long after since the message is due, as a reminder. It is zero for a Job of
-	// another controller: nobody else tells the workflow of its end.
+	// grace is how long after since the message is due, as a reminder; zero for another controller's Job: nobody else tells.
 	grace time.Duration
 	// since is when this was first seen, sentAt when the message was last sent.
-	since  time.Time
-	sentAt time.Time
+	since, sentAt time.Time
 }
 
 func (c closing) wait(now time.Time) time.Duration {
 	return max(c.grace-now.Sub(c.since), closedRepeat-now.Sub(c.sentAt), 0)
 }
 
-// closingsOf returns the runs that status lists as active and that have ended: the Job has
-// finished, or there is none of that UID. find returns the Job of a name, or nil.
-func closingsOf(owner ownership, active []corev1.ObjectReference, before []closing, find func(name string) *batchv1.Job, now time.Time) []closing {
+// closings returns the runs that status lists as active and that have ended: the Job has finished, or there is none of
+// that UID. before are those known, find returns the Job of a name, or nil.
+func (o ownership) closings(cronJob *ostinatov1.CronJob, before []closing,
+	find func(types.NamespacedName) *batchv1.Job, now time.Time) []closing {
 	var closings []closing
-	for _, run := range active {
-		found := find(run.Name)
+	for _, run := range cronJob.Status.Active {
+		found := find(types.NamespacedName{Namespace: cronJob.Namespace, Name: run.Name})
 		if found != nil && found.UID == run.UID && !finished(found) {
 			continue
 		}
 		next := closing{name: run.Name, uid: string(run.UID), outcome: job.Deleted, grace: closedGrace, since: now}
 		if found != nil {
-			next.grace = closedGraceOf(owner, found)
+			next.grace = closedGraceOf(o, found)
 			if found.UID == run.UID {
 				next.outcome = job.Outcome(claim.Finished(found).Type)
 			}
@@ -72,8 +69,7 @@ func closedGraceOf(owner ownership, found *batchv1.Job) time.Duration {
 }
 
 const (
-	// unlistedGrace is how long a CronJob's workflow has to write the status that lists a run
-	// it has started: in a herd after the Pods of all runs.
+	// unlistedGrace is how long a workflow has to list a run it has started in the status: in a herd after all runs' Pods.
 	unlistedGrace = 30 * time.Second
 	// maxEndReports is how often a workflow is asked to look at a Job that has ended, which no status ever lists.
 	maxEndReports = 2
@@ -87,27 +83,24 @@ type subject struct {
 
 func subjectOf(job *batchv1.Job) subject { return subject{job.UID, finished(job)} }
 
-// report is how often a workflow was asked to look at a Job, when it last was, and the
-// resource version of the CronJob then.
-type report struct {
-	attempts
-	version string
-}
+// reports are how often a workflow was asked to look at Jobs, with the resource version of the CronJob at the last time.
+type reports map[subject]attempts[string]
 
-// waitAt is how long to wait with the next. While nobody has written the CronJob since the
-// last, that still waits for the workflow, and another would wait beside it.
-func (m report) waitAt(version string, now time.Time) time.Duration {
-	wait := m.wait(now)
-	if m.times > 0 && m.version == version {
-		return max(wait, firstRepeat)
+// of returns the reports of these Jobs.
+func (r reports) of(jobs []*batchv1.Job) reports {
+	left := reports{}
+	for _, job := range jobs {
+		if known, ok := r[subjectOf(job)]; ok {
+			left[subjectOf(job)] = known
+		}
 	}
-	return wait
+	return left
 }
 
-// unexpected returns the Jobs of a CronJob that its workflow may not know (parity 1.6, step 3):
-// those under way that status has had time to list, and those that were made by hand, as "kubectl
-// create job --from" does, and have ended. again is when the next of them is due, 0 for none.
-func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, reported map[subject]report, now time.Time) (due []*batchv1.Job, again time.Duration) {
+// unexpected returns the Jobs of a CronJob that its workflow may not know (parity 1.6, step 3): those under way that
+// status has had time to list, and those that were made by hand, as "kubectl create job --from" does, and have ended.
+// again is when the next of them is due, 0 for none.
+func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, reported reports, now time.Time) (due []*batchv1.Job, again time.Duration) {
 	listed := map[types.UID]bool{}
 	for _, run := range cronJob.Status.Active {
 		listed[run.UID] = true
@@ -118,10 +111,13 @@ func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, reported map[s
 		if listed[job.UID] || subject.ended && (ofARun(job) || known.times >= maxEndReports) {
 			continue
 		}
-		wait := known.waitAt(cronJob.ResourceVersion, now)
+		wait := known.wait(now)
+		if known.times > 0 && known.of == cronJob.ResourceVersion {
+			// Nobody has written the CronJob since: the last report still waits for the workflow, and another would beside it.
+			wait = max(wait, firstRepeat)
+		}
 		if !subject.ended {
-			// Nobody else tells the workflow about one that was made by hand, which counts beside
-			// its own runs as soon as it knows.
+			// Nobody else tells the workflow of one made by hand, which counts beside its own runs as soon as it knows.
 			grace := closedGrace
 			if ofARun(job) {
 				grace = unlistedGrace
@@ -137,17 +133,6 @@ func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, reported map[s
 	return due, again
 }
 
-// reportsOf returns the reports of Jobs that still exist.
-func reportsOf(jobs []*batchv1.Job, reported map[subject]report) map[subject]report {
-	left := map[subject]report{}
-	for _, job := range jobs {
-		if known, ok := reported[subjectOf(job)]; ok {
-			left[subjectOf(job)] = known
-		}
-	}
-	return left
-}
-
 // pruned is a finished Job that was deleted.
 type pruned struct {
 	name      string
@@ -155,8 +140,7 @@ type pruned struct {
 	condition batchv1.JobConditionType
 }
 
-// prunedByOthers are the deleted Jobs that the workflow may still count for a history
-// limit. Its own deletes leave as many Jobs as the limit allows.
+// prunedByOthers are the deleted Jobs that may still count for a history limit. The workflow's own deletes leave that many.
 func prunedByOthers(cronJob *ostinatov1.CronJob, deleted []pruned, jobs []*batchv1.Job) []pruned {
 	left := map[batchv1.JobConditionType]int32{}
 	for _, job := range jobs {

@@ -20,8 +20,8 @@ import (
 
 func TestDecideCronJob(t *testing.T) {
 	const grace = 15 * time.Second
-	sent := cronJobMemory{uid: "c1", sent: attemptsOf[int64]{1, attempts{1, after(0)}}}
-	nudged := cronJobMemory{uid: "c1", nudges: attemptsOf[int64]{after(60).Unix(), attempts{1, after(80)}}}
+	sent := cronJobMemory{uid: "c1", sent: attempts[int64]{1, 1, after(0)}}
+	nudged := cronJobMemory{uid: "c1", nudges: attempts[int64]{after(60).Unix(), 1, after(80)}}
 	for _, test := range []struct {
 		name   string
 		object *ostinatov1.CronJob
@@ -51,15 +51,15 @@ func TestDecideCronJob(t *testing.T) {
 		{name: "overdue and suspended: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.Spec.Suspend = ptr.To(true) }), now: 600, want: leave},
 		{name: "overdue and being deleted: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.DeletionTimestamp = at(70) }), now: 600, want: leave},
 		{name: "restored to a generation that its status calls taken, after a later one was: send", object: cronJob(taken, generation(1)),
-			memory: cronJobMemory{uid: "c1", sent: attemptsOf[int64]{of: 3}}, want: send, again: 30 * time.Second},
+			memory: cronJobMemory{uid: "c1", sent: attempts[int64]{of: 3}}, want: send, again: 30 * time.Second},
 		{name: "restored, and sent: nothing", object: cronJob(taken), memory: sent, now: 1, want: leave},
 		{name: "re-created, after a later generation of its predecessor: nothing", object: cronJob(taken),
-			memory: cronJobMemory{uid: "old", sent: attemptsOf[int64]{of: 3}}, want: leave},
+			memory: cronJobMemory{uid: "old", sent: attempts[int64]{of: 3}}, want: leave},
 		{name: "edited by its workflow, which has taken it: nothing", object: cronJob(generation(2), taken), memory: sent, now: 1, want: leave},
 		{name: "overdue and edited: the edit wakes the workflow", object: cronJob(taken, nextRun(60), generation(2)), now: 600, want: send, again: 30 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := decideCronJob(test.object, referenceFor("shop", "report"), test.memory, test.sweep, grace, after(test.now))
+			got := decideCronJob(test.object, referenceFor("shop", "report"), test.memory.of(test.object), test.sweep, grace, after(test.now))
 			assert.Equal(t, decision{action: test.want, again: test.again}, got)
 		})
 	}
@@ -132,10 +132,10 @@ func TestClosingsAreRunsThatStatusStillLists(t *testing.T) {
 	} {
 		jobs[j.Name] = j
 	}
-	find := func(name string) *batchv1.Job { return jobs[name] }
-	listed := cronJob(active("going", "done", "broken", "again", "vanished", "theirs")).Status.Active
+	find := func(name types.NamespacedName) *batchv1.Job { return jobs[name.Name] }
+	listed := cronJob(active("going", "done", "broken", "again", "vanished", "theirs"))
 
-	closings := closingsOf(ownership{}, listed, []closing{{uid: "done", since: after(3)}}, find, after(10))
+	closings := ownership{}.closings(listed, []closing{{uid: "done", since: after(3)}}, find, after(10))
 
 	require.Len(t, closings, 5)
 	assert.Equal(t, closing{name: "report-done", uid: "done", outcome: job.Complete, grace: closedGrace, since: after(3)}, closings[0], "what is known is kept")

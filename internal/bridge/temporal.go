@@ -47,8 +47,7 @@ type Signal struct {
 type JobWorkflow struct {
 	// Running is false when there is none, and the rest then empty.
 	Running bool
-	// AtWork says that a workflow task or an activity was under way meanwhile, so that more may
-	// have been done than the description knows.
+	// AtWork says that a workflow task or an activity was under way meanwhile: more may be done than the description knows.
 	AtWork      bool
 	Description protocol.JobDescription
 }
@@ -67,8 +66,8 @@ type Temporal interface {
 	Replace(ctx context.Context, start Start) (found holder.Standing, err error)
 	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
 	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
-	// Terminate ends the running workflow at once, where it began before a time, whichever object
-	// it is of. ended is false when there is none. It needs no worker.
+	// Terminate ends the running workflow at once, where it began before a time, whichever object it is of. ended is
+	// false when there is none. It needs no worker.
 	Terminate(ctx context.Context, workflowID string, before time.Time, reason string) (ended bool, err error)
 	// Running calls visit with the IDs of the workflows of a type that run and are Ours, as far
 	// as visibility knows, by pages of up to 1,000, as long as visit asks for more.
@@ -77,8 +76,7 @@ type Temporal interface {
 	ObjectUID(ctx context.Context, workflowID string) (uid string, found bool, err error)
 }
 
-// NewTemporal returns Temporal by an SDK client. Workflows start on the cluster's queues,
-// by the weights of their Kubernetes namespaces; namespace is the client's.
+// NewTemporal returns Temporal by an SDK client of the namespace. Workflows start on the cluster's queues, by the weights.
 func NewTemporal(sdk client.Client, namespace string, cluster names.Cluster, weights order.Weights, logger *slog.Logger) Temporal {
 	return &temporalClient{sdk: sdk, namespace: namespace, cluster: cluster, weights: weights, logger: logger}
 }
@@ -89,8 +87,7 @@ type temporalClient struct {
 	cluster   names.Cluster
 	weights   order.Weights
 	logger    *slog.Logger
-	// placed has the IDs of the CronJob workflows that were given their place; unplaceable is set
-	// where this Temporal does not take places.
+	// placed has the IDs of CronJob workflows that got their place; unplaceable is set where this Temporal takes no places.
 	placed      sync.Map
 	unplaceable atomic.Bool
 }
@@ -149,13 +146,11 @@ func (t *temporalClient) Look(ctx context.Context, workflowID string) (holder.St
 
 func (t *temporalClient) Replace(ctx context.Context, start Start) (holder.Standing, error) {
 	found, err := t.Look(ctx, start.ID)
-	switch {
-	case err != nil:
-		return "", err
-	case found == holder.Ours:
+	if err != nil || found == holder.Paused {
+		return found, err
+	}
+	if found == holder.Ours {
 		t.place(ctx, start)
-		return found, nil
-	case found == holder.Paused:
 		return found, nil
 	}
 	running, err := t.start(ctx, start, found.ConflictPolicy(enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL))
@@ -173,9 +168,8 @@ func (t *temporalClient) wanted(workflowID string) holder.Wanted {
 	return holder.Wanted{ID: workflowID, Type: protocol.CronJobWorkflow, TaskQueue: t.cluster.ControlTaskQueue()}
 }
 
-// describe returns what Temporal says of the workflow that runs under an ID, and nil where
-// none does that is to. Anybody who may write to Temporal may run one under any ID, on a
-// queue that he serves himself: what it says of itself is not asked for.
+// describe returns what Temporal says of the workflow that runs under an ID, and nil where none does that is to. Who
+// may write to Temporal may run any under it, on a queue of his own: what such a one says of itself is not asked for.
 func (t *temporalClient) describe(ctx context.Context, workflowID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	found, description, err := holder.Look(ctx, t.sdk, t.wanted(workflowID))
 	if found != holder.Ours && found != holder.Paused {
@@ -235,10 +229,8 @@ func (t *temporalClient) Running(ctx context.Context, workflowType string, visit
 	var next []byte
 	for {
 		response, err := t.sdk.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace:     t.namespace,
-			PageSize:      1000,
-			NextPageToken: next,
-			Query:         fmt.Sprintf("WorkflowType = %q AND ExecutionStatus = 'Running'", workflowType),
+			Namespace: t.namespace, PageSize: 1000, NextPageToken: next,
+			Query: fmt.Sprintf("WorkflowType = %q AND ExecutionStatus = 'Running'", workflowType),
 		})
 		if err != nil {
 			return fmt.Errorf("list running %s workflows: %w", workflowType, err)

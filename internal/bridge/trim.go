@@ -14,8 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// trimCronJob is the informer transform of CronJobs: it keeps all but the Job
-// template, which the bridge must not forward and need not hold.
+// trimCronJob is the informer transform of CronJobs: it keeps all but the Job template, which the bridge must not forward.
 func trimCronJob(object any) (any, error) {
 	cronJob, ok := object.(*ostinatov1.CronJob)
 	if !ok {
@@ -51,9 +50,8 @@ const (
 	maxFailurePolicy = 4 << 10
 )
 
-// trimJob is the informer transform of Jobs: it keeps what decides when Pods start and when the Job ends, and nothing
-// of what runs in them. Of a Job that is neither Ostinato's nor a CronJob's of ours, it keeps the identity and, where
-// Jobs are taken over, when it is to be deleted.
+// trimJob, the informer transform of Jobs, keeps what decides when Pods start and the Job ends. Of one that is neither
+// Ostinato's nor a CronJob's of ours it keeps the identity and, where Jobs are taken over, when it is to be deleted.
 func (o ownership) trimJob(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
@@ -129,13 +127,9 @@ func trimNativeMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 
 func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name:              meta.Name,
-		Namespace:         meta.Namespace,
-		UID:               meta.UID,
-		ResourceVersion:   meta.ResourceVersion,
-		Generation:        meta.Generation,
-		CreationTimestamp: meta.CreationTimestamp,
-		DeletionTimestamp: meta.DeletionTimestamp,
-		OwnerReferences:   k8s.TrimOwners(&meta),
+		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,
+		ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
+		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
+		OwnerReferences: k8s.TrimOwners(&meta),
 	}
 }

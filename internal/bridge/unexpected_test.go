@@ -93,12 +93,12 @@ func TestWhichDeletedJobsTheWorkflowStillCounts(t *testing.T) {
 
 func TestWhichJobsAreUnexpected(t *testing.T) {
 	object := cronJob(active("listed"), func(c *ostinatov1.CronJob) { c.ResourceVersion = "2" })
-	reported := func(times, seconds int, version string) report {
-		return report{attempts{times, after(seconds)}, version}
+	reported := func(times, seconds int, version string) attempts[string] {
+		return attempts[string]{version, times, after(seconds)}
 	}
 	for name, test := range map[string]struct {
 		job   *batchv1.Job
-		known report
+		known attempts[string]
 		now   int
 		due   bool
 		again time.Duration
@@ -122,7 +122,7 @@ func TestWhichJobsAreUnexpected(t *testing.T) {
 		"ended, mentioned twice, and another status since": {job: nativeRun("r1", madeByHand, complete), known: reported(2, 30, "1"), now: 3600},
 	} {
 		t.Run(name, func(t *testing.T) {
-			due, again := unexpected(object, []*batchv1.Job{test.job}, map[subject]report{subjectOf(test.job): test.known}, after(test.now))
+			due, again := unexpected(object, []*batchv1.Job{test.job}, reports{subjectOf(test.job): test.known}, after(test.now))
 			assert.Equal(t, test.due, len(due) == 1)
 			assert.Equal(t, test.again, again)
 		})

@@ -43,16 +43,14 @@ func (c *controller) inspect(now time.Time) {
 			if count++; c.memory.cronJobs.get(cronJobKey(cronJob)).of(cronJob).nudgesFor(cronJob).wait(now) <= 0 {
 				c.reminders.Add(cronJobKey(cronJob))
 			}
-		case !acknowledgedCronJob(cronJob, c.reference(cronJob)),
-			len(c.closings(cronJob, cronJobMemory{}, now)) > 0:
+		case !acknowledgedCronJob(cronJob, c.reference(cronJob)), len(c.objects.owner.closings(cronJob, nil, c.objects.job, now)) > 0:
 			c.main.Add(cronJobKey(cronJob))
 		}
 	})
 	c.Metrics.overdue.Set(float64(count))
 }
 
-// compareNextTimes counts the CronJobs whose status has another next time than their schedule: they
-// would never count as overdue.
+// compareNextTimes counts the CronJobs whose status has another next time than their schedule: they would never be overdue.
 func (c *controller) compareNextTimes(now time.Time) {
 	var wrong []string
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,8 +22,7 @@ type CodecServer struct {
 	Log
 }
 
-// CodecServerCommand returns the command that runs a codec server with the settings
-// that its flags and the environment give.
+// CodecServerCommand returns the command that runs a codec server with the settings that its flags and the environment give.
 func CodecServerCommand(lookup LookupEnv, run func(context.Context, CodecServer) error) *cobra.Command {
 	return program("codecserver", "decrypts for the Temporal UI and the temporal command what worker and bridge have encrypted.\n"+
 		"Whoever reaches it may read everything, so it listens on a loopback address only: forward its port with kubectl.\n\n"+
@@ -57,8 +55,6 @@ func (s *CodecServer) validate() error {
 // isOrigin reports whether a browser could send the text as the header Origin.
 func isOrigin(text string) bool {
 	parsed, err := url.Parse(text)
-	if err != nil || parsed.Hostname() == "" || strings.Contains(text, "*") || !slices.Contains([]string{"http", "https"}, parsed.Scheme) {
-		return false
-	}
-	return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host}).String() == text
+	return err == nil && parsed.Hostname() != "" && !strings.Contains(text, "*") && (parsed.Scheme == "http" || parsed.Scheme == "https") &&
+		text == (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host}).String()
 }

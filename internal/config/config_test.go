@@ -170,7 +170,7 @@ func TestAcceptedSignals(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			worker, err := parseWorker(test.arguments, environment(test.env))
 			require.NoError(t, err)
-			assert.Equal(t, test.want, worker.AcceptSignals)
+			assert.ElementsMatch(t, test.want, worker.AcceptSignals)
 		})
 	}
 }

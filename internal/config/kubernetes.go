@@ -90,9 +90,7 @@ func (t *TakeOver) Type() string { return "names" }
 // Set reads the list; the last one given counts.
 func (t *TakeOver) Set(value string) error {
 	var list nameList
-	if err := list.Set(value); err != nil {
-		return err
-	}
+	_ = list.Set(value) // Every text is a list.
 	*t = TakeOver{}
 	for _, name := range list {
 		switch name {
@@ -118,10 +116,9 @@ type Jobs struct {
 
 func (j *Jobs) addFlags(flags *command.Flags) {
 	group := flags.Group(groupJobs)
-	upstream := job.DefaultConfig()
-	group.DurationVar(&j.JobDefaults.BackoffBase, "pod-backoff-base", upstream.BackoffBase,
+	group.DurationVar(&j.JobDefaults.BackoffBase, "pod-backoff-base", job.DefaultBackoffBase,
 		"wait before the next Pod after a failure, doubled with each failure; a Job's annotation wins; the same for worker and bridge")
-	group.DurationVar(&j.JobDefaults.BackoffCap, "pod-backoff-cap", upstream.BackoffCap,
+	group.DurationVar(&j.JobDefaults.BackoffCap, "pod-backoff-cap", job.DefaultBackoffCap,
 		"longest wait before a Pod after failures; a Job's annotation wins; the same for worker and bridge")
 	flags.Group(groupWork).Var(&j.Weights, "fairness-weights",
 		"comma-separated namespace=weight, 0.001 to 1000: the share of a Kubernetes namespace when runs wait, relative to others, which have 1; the same for worker and bridge")

@@ -68,10 +68,7 @@ func (o Observability) MetricsTLS() bool {
 }
 
 func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
+	host, _, _ := net.SplitHostPort(address) // empty with an error
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

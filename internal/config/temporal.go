@@ -38,10 +38,9 @@ func (t Temporal) validate(p *problems) {
 	}
 }
 
-// ClientOptions returns the options of a Temporal client as the SDK's own environment configuration gives them:
-// TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*, TEMPORAL_PROFILE and the profile file. The
-// namespace is filled in when nothing names one. Requests are not compressed: ours are a few hundred bytes, and gzip
-// took 7 % of the worker's processor time.
+// ClientOptions returns the options of a Temporal client as the SDK's own environment configuration gives them: TEMPORAL_ADDRESS,
+// TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*, TEMPORAL_PROFILE and the profile file. The namespace is filled in when
+// nothing names one. Requests are not compressed: ours are a few hundred bytes, and gzip took 7 % of the worker's processor time.
 func (t Temporal) ClientOptions() (client.Options, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {

@@ -85,7 +85,7 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 1280, "local activities at a time: most API calls except the start of a run; no fewer than workflow tasks of CronJobs")
 	work.DurationVar(&w.StartLead, "start-lead", schedule.MaxLead, "how long before its due time the start of a run is prepared; 0 prepares none. A suspend through Temporal is certain to count for a run only if it comes before that")
 	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
-	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")
+	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 1000, "Pod creates and deletes a second by this process's bulk activities")
 	work.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")
 	work.IntVar(&w.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same for every worker of a cluster")
 	work.DurationVar(&w.DrainTimeout, "drain-timeout", 20*time.Second, "how long activities in progress may take after SIGTERM")

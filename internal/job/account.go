@@ -9,8 +9,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// countFinished gives every Pod that ended since the last plan its Fate, adds it
-// to the counters and keeps the back-off records.
+// countFinished gives every Pod that ended since the last plan its Fate, counts it and keeps the back-off records.
 func (p *pass) countFinished() {
 	var successes, failures []time.Time
 	var completed, failed []int32
@@ -19,9 +18,9 @@ func (p *pass) countFinished() {
 		if pod.Fate != Undecided || pod.Asked {
 			continue
 		}
-		fate, ok := pod.finished(p.spec.PodReplacementPolicy)
+		fate := pod.finished(p.spec.PodReplacementPolicy)
 		switch {
-		case !ok:
+		case fate == Undecided:
 			continue
 		case pod.Disowned:
 			pod.Fate = fate
@@ -37,14 +36,11 @@ func (p *pass) countFinished() {
 			pod.Fate = PodUncounted
 			continue
 		}
-		finished := pod.Finished
-		if finished.IsZero() || finished.After(p.now) {
-			finished = p.now
-		}
+		finished := earlier(pod.Finished, p.now)
 		if fate == PodSucceeded {
 			p.count(pod, PodSucceeded)
 			successes = append(successes, finished)
-			if p.indexed() && !p.state.FailedIndexes.Contains(*pod.Index) {
+			if p.spec.indexed() && !p.state.FailedIndexes.Contains(*pod.Index) {
 				completed = append(completed, *pod.Index)
 			}
 			continue
@@ -59,14 +55,12 @@ func (p *pass) countFinished() {
 	p.settleIndexes(completed, failed)
 }
 
-// countable reports whether a Pod that ended is to be counted (parity 2.6): it was not removed,
-// and has a valid index in an Indexed Job.
+// countable reports whether a Pod that ended is to be counted: not one that was removed or lacks its index (parity 2.6).
 func (p *pass) countable(pod Pod) bool {
-	return !pod.Removed && (!p.indexed() || p.validIndex(pod))
+	return !pod.Removed && (!p.spec.indexed() || p.validIndex(pod))
 }
 
-// countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports
-// whether its index has failed for good.
+// countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports whether its index has failed for good.
 func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
 	action := handle(p.spec.PodFailurePolicy, p.state.Namespace, *pod).action
 	ignored := action == batchv1.PodFailurePolicyActionIgnore
@@ -76,7 +70,7 @@ func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
 	}
 	p.count(pod, fate)
 	p.remember(*pod)
-	if !p.perIndex() {
+	if !p.spec.perIndex() {
 		return false
 	}
 	p.state.Indexes = p.state.Indexes.failed(*pod, ignored, finished)
@@ -84,8 +78,7 @@ func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
 		!ignored && pod.Failures >= *p.spec.BackoffLimitPerIndex
 }
 
-// announceFailure says why a Pod failed that is being released: by which action of
-// podFailurePolicy, or because it did not start in time.
+// announceFailure says why a Pod failed that is being released: by podFailurePolicy, or since it did not start in time.
 func (p *pass) announceFailure(pod Pod) {
 	if pod.PendingFailed {
 		p.emit(event.Warning(PendingDeadlineExceeded, p.pendingFailure(pod)))
@@ -102,45 +95,37 @@ func (p *pass) announceFailure(pod Pod) {
 
 func (p *pass) count(pod *Pod, fate Fate) {
 	pod.Fate = fate
-	switch fate {
-	case PodSucceeded:
-		if !p.indexed() {
-			p.state.Succeeded++
-		}
-	case PodFailed:
+	switch {
+	case fate == PodFailed:
 		p.state.Failed++
+	case fate == PodSucceeded && !p.spec.indexed():
+		p.state.Succeeded++
 	}
 }
 
 // settleIndexes adds the indexes that are over. What lies beyond spec.completions
 // is forgotten, as upstream does it when an Indexed Job is scaled down (parity 2.11).
 func (p *pass) settleIndexes(completed, failed []int32) {
-	if !p.indexed() {
+	if !p.spec.indexed() {
 		return
 	}
 	limit := p.completions()
-	p.dropIndexes(limit)
-	p.state.Completed = p.state.Completed.Below(limit).With(completed...)
-	failed = slices.DeleteFunc(failed, p.state.Completed.Contains)
-	p.state.FailedIndexes = p.state.FailedIndexes.Below(limit).With(failed...)
-	p.state.Succeeded = p.state.Completed.Len()
-	p.state.Indexes = slices.DeleteFunc(p.state.Indexes, func(record IndexRecord) bool { return p.state.over(record.Index) })
-}
-
-// dropIndexes notes the number from which to count on for indexes at or above the limit, should
-// they be wanted again: names of their Pods may still be taken.
-func (p *pass) dropIndexes(limit int32) {
+	keptCompleted, keptFailed := p.state.Completed.Below(limit), p.state.FailedIndexes.Below(limit)
 	beyond := func(record IndexRecord) bool { return record.Index >= limit }
-	if p.state.Completed.Below(limit).Len() < p.state.Completed.Len() ||
-		p.state.FailedIndexes.Below(limit).Len() < p.state.FailedIndexes.Len() ||
-		slices.ContainsFunc(p.state.Indexes, beyond) {
+	if !keptCompleted.Equal(p.state.Completed) || !keptFailed.Equal(p.state.FailedIndexes) || slices.ContainsFunc(p.state.Indexes, beyond) {
+		// Should these be wanted again, their numbers go on from here: names of their Pods may still be taken.
 		p.state.Dropped = p.state.Dropped.with(limit, p.state.Attempts)
 	}
-	p.state.Indexes = slices.DeleteFunc(p.state.Indexes, beyond)
+	p.state.Completed = keptCompleted.With(completed...)
+	failed = slices.DeleteFunc(failed, p.state.Completed.Contains)
+	p.state.FailedIndexes = keptFailed.With(failed...)
+	p.state.Succeeded = p.state.Completed.Len()
+	p.state.Indexes = slices.DeleteFunc(p.state.Indexes, func(record IndexRecord) bool {
+		return beyond(record) || p.state.over(record.Index)
+	})
 }
 
-// after returns the record after Pods finished at the given times: only failures that finished
-// after the newest success count (parity 2.9).
+// after returns the record after Pods finished at these times: only failures after the newest success count (parity 2.9).
 func (b Backoff) after(successes, failures []time.Time) Backoff {
 	if len(successes) > 0 {
 		newest := slices.MaxFunc(successes, time.Time.Compare)
@@ -160,7 +145,7 @@ func (p *pass) release() {
 		if pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided || p.delayed(pod) {
 			continue
 		}
-		if len(p.plan.Releases) == p.config.MaxPods {
+		if len(p.plan.Releases) == MaxPods {
 			p.capped = true
 			return
 		}
@@ -184,7 +169,7 @@ func (p *pass) prune() {
 			return false
 		}
 		switch {
-		case !p.indexed() || pod.Index == nil:
+		case !p.spec.indexed() || pod.Index == nil:
 		case !p.validIndex(pod):
 			p.state.Dropped = p.state.Dropped.with(p.completions(), p.state.Attempts)
 		case !p.state.over(*pod.Index):

@@ -13,8 +13,7 @@ type Create struct {
 	Attempt int64 `json:"attempt"`
 	// Index is the completion index (Indexed Jobs).
 	Index *int32 `json:"index,omitempty"`
-	// Failures and Ignored go into the Pod's failure count annotations where the
-	// Job has a backoffLimitPerIndex (parity 2.10).
+	// Failures and Ignored go into the Pod's failure count annotations if there is a backoffLimitPerIndex (parity 2.10).
 	Failures int32 `json:"failures,omitempty"`
 	Ignored  int32 `json:"ignored,omitempty"`
 }
@@ -23,18 +22,17 @@ type Create struct {
 type Delete struct {
 	Name string `json:"name"`
 	UID  string `json:"uid,omitempty"`
-	// Release asks to remove the tracking finalizer before the delete: the Pod
-	// is removed without being counted (suspend, scale-down; parity 2.10).
+	// Release asks to remove the finalizer before: the Pod goes uncounted (suspend, scale-down; parity 2.10).
 	Release bool `json:"release,omitempty"`
+	// Version is the resourceVersion at which a list has just shown a Pod of the Job that is tracked and runs; 0 for none.
+	Version int64 `json:"-"`
 }
 
-// Release asks to remove the tracking finalizer of a Pod whose outcome is in the State. A Pod
-// that no longer exists is a success.
+// Release asks to remove the tracking finalizer of a Pod whose outcome is in the State. One that is gone is a success.
 type Release struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Phase is the terminal phase that was counted. A Pod in another phase is not released.
-	// Empty for a Pod that is not known to have ended.
+	// Phase is the one that was counted, without which the Pod is not released; empty if it is not known to have ended.
 	Phase corev1.PodPhase `json:"phase,omitempty"`
 	// Logs asks for the end of the failed Pod's log first (Report.Logs).
 	Logs bool `json:"logs,omitempty"`
@@ -69,7 +67,7 @@ type Attempt struct {
 	LogMissing string `json:"logMissing,omitempty"`
 }
 
-// Outcome says how a Job ended.
+// Outcome says how a Job ended: the type of its terminal condition, if it has one.
 type Outcome string
 
 const (

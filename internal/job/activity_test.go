@@ -76,7 +76,7 @@ func (c *cluster) terminate(plan job.Plan) (remembered bool) {
 				facts = append(facts, pod.fact())
 			}
 		}
-		return c.deletes(plan.Terminate.Targets(facts), &report, func() bool { return true })
+		return c.deletes(plan.Terminate.Targets(facts, nil, nil), &report, func() bool { return true })
 	}) {
 		return false
 	}
@@ -247,7 +247,7 @@ func (c *cluster) mayDelete(target job.Delete, report *job.Report) bool {
 	case pod.gone:
 		report.Vanished = append(report.Vanished, pod.uid)
 	case pod.disowned, target.Release && pod.terminal() && pod.tracked:
-		report.Found = append(report.Found, pod.fact())
+		report.Unexpected = append(report.Unexpected, pod.fact())
 	case pod.stuck:
 		pod.disturbed = true // Until the next attempt all may be decided.
 		report.Failures = append(report.Failures, job.PodFailure{UID: pod.uid, Message: "the webhook does not answer"})
@@ -294,7 +294,7 @@ func (c *cluster) releasePod(target job.Release, report *job.Report) {
 	case pod.gone:
 		report.Vanished = append(report.Vanished, pod.uid)
 	case pod.disowned, target.Phase != "" && pod.phase != target.Phase:
-		report.Found = append(report.Found, pod.fact())
+		report.Unexpected = append(report.Unexpected, pod.fact())
 	case pod.stuck:
 		report.Failures = append(report.Failures, job.PodFailure{UID: pod.uid, Message: "the webhook does not answer"})
 	case pod.tracked:

@@ -7,28 +7,24 @@ import (
 
 // Report is the result of a Plan. What it says nothing about was carried out.
 type Report struct {
-	// Error says what kept the Plan from being carried out to its end, when there is no
-	// other answer; how much of it was done is not known.
+	// Error says what kept the Plan from being carried out, when there is no other answer; part of it may have been.
 	Error string `json:"-"`
 	// Created lists the Pods that exist now, new or found from an earlier attempt.
 	Created []CreatedPod `json:"created,omitempty"`
-	// CreateRefused is the API server's message when it refused a create; then
-	// neither status nor releases nor events were carried out.
+	// CreateRefused is the API server's message when it refused a create: no status, release or Event followed.
 	CreateRefused string `json:"-"`
 	// NameTaken says that another owner's object has a Pod's name, so that other
 	// names are needed, and Unclear that a Pod may have been created all the same.
 	NameTaken bool `json:"-"`
 	Unclear   bool `json:"-"`
-	// StatusRefused is the API server's message when it did not accept the status;
-	// then the releases were not carried out.
+	// StatusRefused is the API server's message when it refused the status; then the releases were not carried out.
 	StatusRefused string `json:"statusRefused,omitempty"`
 	// Logs are the ends of the logs that releases asked for.
 	Logs []PodLog `json:"logs,omitempty"`
-	// Vanished are the UIDs of Pods that a delete or release found gone, and of those that
-	// were removed by their release.
+	// Vanished are the UIDs of Pods that a delete or release found gone, and of those that went with their release.
 	Vanished []string `json:"vanished,omitempty"`
-	// Found are Pods that are not as their delete or release says, as they are; with them nothing was done.
-	Found []PodFact `json:"found,omitempty"`
+	// Unexpected are Pods that are not as their delete or release says, as they are; with them nothing was done.
+	Unexpected []PodFact `json:"found,omitempty"`
 	// Failures are the deletes and releases that the API server answered with an error.
 	Failures []PodFailure `json:"failures,omitempty"`
 }
@@ -39,10 +35,11 @@ type CreatedPod struct {
 	UID  string `json:"uid"`
 	// Released says that it was found, has ended and was released: it was counted, or given up.
 	Released bool `json:"released,omitempty"`
+	// Ended is the Pod as it was found where it has ended and was not counted; nil for others.
+	Ended *PodFact `json:"ended,omitempty"`
 }
 
-// PodFailure is a delete or release that the API server answered with an error, for this Pod
-// only: a policy, say, or an admission webhook that does not answer.
+// PodFailure is a delete or release of one Pod that the API server answered with an error: a webhook's, say.
 type PodFailure struct {
 	UID     string `json:"uid"`
 	Message string `json:"message"`
@@ -50,12 +47,11 @@ type PodFailure struct {
 	Released bool `json:"released,omitempty"`
 }
 
-// Apply returns the State after a Plan was carried out as the report says. What was
-// refused is planned again after a delay.
+// Apply returns the State after a Plan was carried out as the report says. What was refused is planned again later.
 func Apply(plan Plan, report Report, now time.Time) State {
 	if report.Error != "" {
 		state := plan.Asked()
-		state.ErrorRetry = state.ErrorRetry.refused(plan.config.RetryBase, plan.config.RetryCap, report.Error, now)
+		state.ErrorRetry = state.ErrorRetry.refused(retryCap, report.Error, now)
 		return state
 	}
 	state := plan.Next
@@ -77,13 +73,13 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	state.NeedsList = state.NeedsList || report.NameTaken || report.Unclear
 	switch {
 	case report.CreateRefused != "":
-		state.CreateRetry = state.CreateRetry.refused(plan.config.RetryBase, plan.config.RetryCap, report.CreateRefused, now)
+		state.CreateRetry = state.CreateRetry.refused(retryCap, report.CreateRefused, now)
 	case len(plan.Creates) > 0:
 		state.CreateRetry = Retry{}
 	}
 	switch {
 	case report.StatusRefused != "":
-		state.StatusRetry = state.StatusRetry.refused(plan.config.RetryBase, plan.config.RetryCap, report.StatusRefused, now)
+		state.StatusRetry = state.StatusRetry.refused(retryCap, report.StatusRefused, now)
 		state.NeedsList = true
 	case plan.Status != nil && report.CreateRefused == "":
 		state.StatusRetry = Retry{}
@@ -92,13 +88,12 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	return state
 }
 
-func (r Retry) refused(base, limit time.Duration, message string, now time.Time) Retry {
+func (r Retry) refused(limit time.Duration, message string, now time.Time) Retry {
 	refusals := r.Refusals + 1
-	return Retry{Refusals: refusals, Until: now.Add(doubled(base, limit, refusals)), Message: message}
+	return Retry{Refusals: refusals, Until: now.Add(doubled(retryBase, limit, refusals)), Message: message}
 }
 
-// takeCreated takes in the Pods that exist now. The numbers of those that are over, and of the others
-// where names are taken, are used up.
+// takeCreated takes in the Pods that exist now. Numbers of those that are over, or whose names are taken, are used up.
 func (s *State) takeCreated(creates []Create, created []CreatedPod, nameTaken bool) {
 	known, exist := byUID(s.Pods), make(map[string]CreatedPod, len(created))
 	for _, pod := range created {
@@ -116,6 +111,9 @@ func (s *State) takeCreated(creates []Create, created []CreatedPod, nameTaken bo
 		}}
 		switch {
 		case ok && !pod.Released && known[pod.UID] == nil:
+			if pod.Ended != nil {
+				made.take(*pod.Ended)
+			}
 			s.Pods = append(s.Pods, made)
 		case (!ok || pod.Released) && create.Index != nil:
 			s.Indexes = slices.Clone(s.Indexes).used(made)

@@ -14,6 +14,12 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
 
+// maxActive is how many Pods a Job may run at a time, maxAttempts of how many that failed it keeps evidence.
+const (
+	maxActive   = job.MaxStatePods / 2
+	maxAttempts = 20
+)
+
 // fatal is what both *testing.T and *rapid.T can do.
 type fatal interface {
 	Helper()
@@ -23,9 +29,8 @@ type fatal interface {
 // cluster is a model of the API server, the node and the Job workflow around the
 // planner. Facts wait in the mailbox until they are delivered.
 type cluster struct {
-	t      fatal
-	config job.Config
-	spec   job.Spec
+	t    fatal
+	spec job.Spec
 	// policy is the Job's successPolicy.
 	policy *batchv1.SuccessPolicy
 	state  job.State
@@ -95,7 +100,7 @@ func newCluster(t fatal, spec job.Spec) *cluster {
 		spec.RestartPolicy = "Never"
 	}
 	return &cluster{
-		t: t, config: job.DefaultConfig(), spec: spec, state: job.NewState("default", "work", "uid-1"), now: start,
+		t: t, spec: spec, state: job.State{}.Of("default", "work", "uid-1"), now: start,
 		roundTrips: true, handled: map[batchv1.PodFailurePolicyAction]int32{},
 	}
 }
@@ -131,7 +136,7 @@ func (c *cluster) settle() *cluster {
 			}
 		}
 	}
-	c.t.Fatalf("planning does not come to rest: %+v", job.Decide(c.config, c.state, c.spec, c.now))
+	c.t.Fatalf("planning does not come to rest: %+v", job.Decide(c.state, c.spec, c.now))
 	return c
 }
 
@@ -141,11 +146,11 @@ func (c *cluster) plan() job.Plan {
 	if c.justListed {
 		c.justListed, decide = false, job.DecideListed
 	}
-	plan := decide(c.config, c.state, c.spec, c.now)
+	plan := decide(c.state, c.spec, c.now)
 	c.checkPlan(plan)
 	if rule, ok := job.MatchedRule(c.object(), plan.Judge); ok {
 		c.state = c.roundTrip(plan.Matched(rule))
-		plan = decide(c.config, c.state, c.spec, c.now)
+		plan = decide(c.state, c.spec, c.now)
 		c.checkPlan(plan)
 	}
 	if c.ledger != nil {
@@ -270,7 +275,7 @@ func (c *cluster) list(undecided []string, rebuild bool) job.List {
 // restart is what happens to a Job whose workflow was lost.
 func (c *cluster) restart() *cluster {
 	c.mailbox, c.forgotten = nil, len(c.creates)
-	c.state = job.NewState("default", "work", "uid-1")
+	c.state = job.State{}.Of("default", "work", "uid-1")
 	if c.ledger != nil {
 		c.ledger.remembered = map[string]bool{}
 	}

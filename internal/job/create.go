@@ -8,16 +8,11 @@ import (
 
 // create asks for Pods, unless failures or a refusal delay them.
 func (p *pass) create(missing int) {
-	if due := p.state.Backoff.due(p.config); !p.perIndex() && p.now.Before(due) {
-		p.wake(due, WakeBackoff)
+	if !p.spec.perIndex() && p.waits(p.spec.due(p.state.Backoff), WakeBackoff) || p.waits(p.state.CreateRetry.Until, WakeCreateRetry) {
 		return
 	}
-	if p.now.Before(p.state.CreateRetry.Until) {
-		p.wake(p.state.CreateRetry.Until, WakeCreateRetry)
-		return
-	}
-	missing = min(missing, p.config.MaxPods)
-	if p.indexed() {
+	missing = min(missing, MaxPods)
+	if p.spec.indexed() {
 		p.createIndexes(missing)
 		return
 	}
@@ -27,8 +22,7 @@ func (p *pass) create(missing int) {
 	}
 }
 
-// createIndexes asks for Pods of the lowest indexes. A Pod is numbered by how many of its index
-// have ended or were removed.
+// createIndexes asks for Pods of the lowest indexes. One is numbered by how many of its index have ended or were removed.
 func (p *pass) createIndexes(missing int) {
 	indexes, due := p.pendingIndexes(missing)
 	last := map[int32]int64{}
@@ -53,10 +47,9 @@ func (p *pass) createIndexes(missing int) {
 // MaxFirst bounds the Pods that are made with a Job.
 const MaxFirst = 10
 
-// First returns the creates of the first plan of a new Job, MaxFirst at most: the plan that
-// its workflow comes to, since names and numbers of Pods follow from the Job alone.
+// First returns the creates of the plan that a new Job's workflow begins with, MaxFirst at most: they follow from the Job.
 func First(namespace, name, uid string, spec Spec, now time.Time) []Create {
-	creates := Decide(DefaultConfig(), Begin(namespace, name, uid, spec, false), spec, now).Creates
+	creates := Decide(Begin(namespace, name, uid, spec, false), spec, now).Creates
 	return creates[:min(len(creates), MaxFirst)]
 }
 
@@ -67,7 +60,7 @@ func (s State) Made(spec Spec, pods []CreatedPod, now time.Time) State {
 		return s
 	}
 	before := len(s.Pods)
-	s.takeCreated(Decide(DefaultConfig(), s, spec, now).Creates, pods, false)
+	s.takeCreated(Decide(s, spec, now).Creates, pods, false)
 	s.NeedsList = s.NeedsList || len(s.Pods)-before != len(pods)
 	return s
 }

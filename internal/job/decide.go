@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,20 +12,15 @@ import (
 
 // Decide says what is to be done for a Job at an instant, in the order of upstream's syncJob (parity 2.7).
 // Deciding again after the Plan was carried out (Apply) wants nothing more.
-func Decide(config Config, state State, spec Spec, now time.Time) Plan {
-	return decide(config, state, spec, now, false)
-}
+func Decide(state State, spec Spec, now time.Time) Plan { return decide(state, spec, now, false) }
 
 // DecideListed is Decide right after a list of the Pods was taken in: surplus Pods are chosen by
 // their readiness, which PodWatch does not report.
-func DecideListed(config Config, state State, spec Spec, now time.Time) Plan {
-	return decide(config, state, spec, now, true)
-}
+func DecideListed(state State, spec Spec, now time.Time) Plan { return decide(state, spec, now, true) }
 
-func decide(config Config, state State, spec Spec, now time.Time, listed bool) Plan {
+func decide(state State, spec Spec, now time.Time, listed bool) Plan {
 	p := &pass{
 		listed: listed,
-		config: spec.configure(config),
 		spec:   spec,
 		now:    now,
 		second: now.Truncate(time.Second).UTC(),
@@ -38,15 +34,16 @@ func decide(config Config, state State, spec Spec, now time.Time, listed bool) P
 		p.state.Silence.Since = p.now
 	}
 	p.clockPending()
-	unknownPodsDue := p.unknownPodsDue()
+	unknownPodsDue := p.state.UnknownPods && !p.waits(p.state.Listing.Add(unknownPodsEvery), WakeList)
 	switch {
-	case p.now.Before(p.state.ErrorRetry.Until):
-		p.pause()
+	case p.waits(p.state.ErrorRetry.Until, WakeErrorRetry):
+		retry := p.state.ErrorRetry
+		p.plan.Waiting = fmt.Sprintf("an error (%s); next attempt at %s", retry.Message, retry.Until.UTC().Format(time.RFC3339))
 	case p.state.Rebuild:
 		p.plan.List, p.plan.Rebuild = true, true
 	case p.state.terminal() != nil:
 		p.cleanUp()
-	case p.state.NeedsList && !p.suspends(), unknownPodsDue, p.listDue(), p.pendingListDue():
+	case p.state.NeedsList && !p.suspends(), unknownPodsDue, !p.now.Before(p.listAt()), p.pendingListDue():
 		p.plan.List = true
 	case p.unsupported():
 		p.skip()
@@ -56,15 +53,15 @@ func decide(config Config, state State, spec Spec, now time.Time, listed bool) P
 	// How a Job has ended is said last.
 	p.plan.Events = p.plan.Events[max(len(p.plan.Events)-event.MaxPerRequest, 0):]
 	p.prune()
-	p.plan.Next, p.plan.before, p.plan.config = p.state, state, p.config
+	_, backoffCap := spec.backoff()
+	p.plan.Next, p.plan.before, p.plan.podRetryCap = p.state, state, max(retryCap, backoffCap)
 	return p.plan
 }
 
 // pass is the working memory of one Decide.
 type pass struct {
-	config Config
-	spec   Spec
-	now    time.Time
+	spec Spec
+	now  time.Time
 	// second is now as the API stores times: in whole seconds.
 	second time.Time
 	before State
@@ -118,8 +115,7 @@ func (p *pass) sync() {
 	p.plan.Waiting = p.waiting()
 }
 
-// completionsReached decides that the Job has succeeded: no Pod is left, and enough Pods succeeded,
-// in a work-queue Job one (parity 2.7 step 9).
+// completionsReached decides that no Pod is left and enough succeeded, in a work-queue Job one (parity 2.7 step 9).
 func (p *pass) completionsReached() *Verdict {
 	reached := p.state.Succeeded > 0
 	if p.spec.Completions != nil {
@@ -128,17 +124,15 @@ func (p *pass) completionsReached() *Verdict {
 	if !reached || p.active() > 0 {
 		return nil
 	}
-	return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached,
-		"Reached expected number of succeeded pods"}
+	return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods"}
 }
 
 // unsupported reports whether the completion mode is one that is not known.
 func (p *pass) unsupported() bool {
-	return p.spec.CompletionMode != "" && p.spec.CompletionMode != batchv1.NonIndexedCompletion && !p.indexed()
+	return p.spec.CompletionMode != "" && p.spec.CompletionMode != batchv1.NonIndexedCompletion && !p.spec.indexed()
 }
 
-// skip announces once that nothing is done for the Job; an edit can't change the
-// completion mode, so all that is left is to wait for its deletion.
+// skip announces once that nothing is done for the Job: its completion mode is immutable, so it waits for its deletion.
 func (p *pass) skip() {
 	const message = "Skipped Job sync because completion mode is unknown"
 	p.announce(event.Warning("UnknownCompletionMode", message))

@@ -27,7 +27,7 @@ func BenchmarkDecide(b *testing.B) {
 				now := start.Add(time.Minute)
 				b.ReportAllocs()
 				for b.Loop() {
-					job.Decide(job.DefaultConfig(), state, spec, now)
+					job.Decide(state, spec, now)
 				}
 			})
 		}

@@ -6,17 +6,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// remember keeps the evidence of a Pod that failed; the oldest is dropped when
-// there is too much. A rebuild that counts a Pod anew finds its evidence.
+// remember keeps the evidence of a Pod that failed; the oldest gives way. A rebuild that counts a Pod anew finds it.
 func (p *pass) remember(pod Pod) {
-	if p.config.MaxAttempts <= 0 || p.state.evidenceOf(pod.UID) != nil {
+	if p.state.evidenceOf(pod.UID) != nil {
 		return
 	}
 	p.state.Evidence = append(slices.Clip(p.state.Evidence), AttemptOf(pod))
-	if surplus := len(p.state.Evidence) - p.config.MaxAttempts; surplus > 0 {
-		p.state.Evidence = p.state.Evidence[surplus:]
-		p.state.EvidenceOmitted += surplus
-	}
+	surplus := max(len(p.state.Evidence)-maxAttempts, 0)
+	p.state.Evidence = p.state.Evidence[surplus:]
+	p.state.EvidenceOmitted += surplus
 }
 
 // AttemptOf is what is kept of a Pod that failed; its log comes later.
@@ -36,13 +34,11 @@ func (p *pass) refreshEvidence() {
 	}
 	p.state.Evidence = slices.Clone(p.state.Evidence)
 	for _, pod := range p.state.Pods {
-		attempt := p.state.evidenceOf(pod.UID)
-		if attempt == nil || pod.PendingFailed {
-			continue
+		if attempt := p.state.evidenceOf(pod.UID); attempt != nil && !pod.PendingFailed {
+			fresh := AttemptOf(pod)
+			fresh.Log, fresh.LogMissing = attempt.Log, attempt.LogMissing
+			*attempt = fresh
 		}
-		fresh := AttemptOf(pod)
-		fresh.Log, fresh.LogMissing = attempt.Log, attempt.LogMissing
-		*attempt = fresh
 	}
 }
 
@@ -62,9 +58,6 @@ func (s State) wantsLog(pod Pod) bool {
 
 // takeLogs puts the ends of logs to the evidence.
 func (s *State) takeLogs(logs []PodLog) {
-	if len(logs) == 0 {
-		return
-	}
 	s.Evidence = slices.Clone(s.Evidence)
 	for _, log := range logs {
 		if attempt := s.evidenceOf(log.UID); attempt != nil {

@@ -13,7 +13,7 @@ import (
 
 // evidence is a State with the evidence of failed Pods. Each has a log of the given size in bytes.
 func evidence(attempts, log int) job.State {
-	state := job.NewState("default", "hello", "uid")
+	state := job.State{}.Of("default", "hello", "uid")
 	for range attempts {
 		state.Evidence = append(state.Evidence, job.Attempt{Pod: "p", UID: "u", Log: strings.Repeat("x", log)})
 	}

@@ -6,15 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PodFact is what PodWatch reports of one Pod: a few hundred bytes, no Pod spec. Facts may arrive
-// late, twice or in any order (Observe).
+// PodFact is what PodWatch reports of one Pod: few hundred bytes. Facts may come late, twice, in any order (Observe).
 type PodFact struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
 	// Index is the Pod's completion index (Indexed Jobs).
 	Index *int32 `json:"index,omitempty"`
-	// Version is metadata.resourceVersion as a number (KEP-5504), so that the newer
-	// of two facts is known; 0 when it is not a number.
+	// Version is metadata.resourceVersion, which orders facts (KEP-5504); 0 when it is not a number.
 	Version int64 `json:"version,omitempty"`
 	// Phase is status.phase.
 	Phase corev1.PodPhase `json:"phase,omitempty"`
@@ -30,8 +28,7 @@ type PodFact struct {
 	Restarts int32 `json:"restarts,omitempty"`
 	// Finished is the Pod's finish time by the rule of parity 2.9; zero while it runs.
 	Finished time.Time `json:"finished,omitzero"`
-	// Container, ExitCode, Signal, Reason and Message are of the first container
-	// that failed; Reason and Message are the Pod's own where none did.
+	// Container, ExitCode, Signal, Reason and Message are of the container that failed first, or the Pod's own.
 	Container string `json:"container,omitempty"`
 	ExitCode  int32  `json:"exitCode,omitempty"`
 	Signal    int32  `json:"signal,omitempty"`
@@ -58,11 +55,9 @@ type PodFact struct {
 	// Disowned is set when the Pod exists and is not the Job's any more: its labels
 	// do not match the selector, or another controller has it (parity 2.13).
 	Disowned bool `json:"disowned,omitempty"`
-	// Attempt is the number that Ostinato made Name from, or 0 (names.PodAttempt reads one from
-	// some names of others too).
+	// Attempt is the number that Ostinato made Name from, or 0 (names.PodAttempt reads some of others' names too).
 	Attempt int64 `json:"attempt,omitempty"`
-	// Removed is set when Ostinato has removed the Pod uncounted, by a plan that may
-	// have been forgotten since (names.RemovedAnnotation).
+	// Removed is set when a plan, maybe a forgotten one, has removed the Pod uncounted (names.RemovedAnnotation).
 	Removed bool `json:"removed,omitempty"`
 }
 
@@ -76,8 +71,7 @@ type Exit struct {
 type PendingReason string
 
 const (
-	// PendingImagePull: an image can't be pulled (ErrImagePull, ImagePullBackOff,
-	// InvalidImageName, ErrImageNeverPull and the like).
+	// PendingImagePull: an image can't be pulled (ErrImagePull, ImagePullBackOff, InvalidImageName and the like).
 	PendingImagePull PendingReason = "ImagePull"
 	// PendingUnschedulable: no node takes the Pod (PodScheduled is False), or none has yet.
 	PendingUnschedulable PendingReason = "Unschedulable"

@@ -60,13 +60,36 @@ func TestNoFactBringsAPod(t *testing.T) {
 		"by a number that is not had": {Name: "hello-2", Attempt: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := job.NewState("default", "hello", "uid-1")
+			state := job.State{}.Of("default", "hello", "uid-1")
 			state.Attempts, state.Pods = 1, []job.Pod{{PodFact: job.PodFact{Name: "hello-1", UID: "uid-of-ours", Attempt: 1, Phase: corev1.PodRunning}}}
 			state.Listing, state.Silence.Since = start, start
 			stranger.UID, stranger.Phase, stranger.Tracked = "e-1", corev1.PodRunning, true
 			state = state.Observe([]job.PodFact{stranger})
 			assert.Len(t, state.Pods, 1)
-			assert.True(t, job.Decide(job.DefaultConfig(), state, specOf(1, 1), start.Add(time.Second)).List, "a list tells")
+			assert.True(t, job.Decide(state, specOf(1, 1), start.Add(time.Second)).List, "a list tells")
 		})
 	}
+}
+
+// What a Pod keeps from its creation is known: somebody who says otherwise could have another Pod deleted in its place, or
+// its release asked for under a name that there is not.
+func TestNoFactRenamesAPod(t *testing.T) {
+	index, other := int32(0), int32(7)
+	ours := job.PodFact{Name: "hello-1", UID: "pod-1", Attempt: 1, Index: &index, Phase: corev1.PodRunning, Tracked: true}
+	madeUp := job.PodFact{
+		Name: "zebra", UID: "pod-1", Attempt: 99, Index: &other, Failures: 50, Ignored: 50, Phase: corev1.PodSucceeded, Tracked: true, Version: 1,
+	}
+	want := ours
+	want.Phase, want.Version = corev1.PodSucceeded, 1
+
+	state := job.State{}.Of("default", "hello", "uid-1")
+	state.Attempts, state.Pods = 1, []job.Pod{{PodFact: ours}}
+	assert.Equal(t, []job.Pod{{PodFact: want}}, state.Observe([]job.PodFact{madeUp}).Pods, "by a signal")
+
+	spec := specOf(1, 1)
+	plan := job.Decide(job.Begin("default", "hello", "uid-1", spec, false), spec, start)
+	madeUp.UID = "zebra"
+	state = job.Apply(plan, job.Report{Created: []job.CreatedPod{{Name: plan.Creates[0].Name, UID: "pod-1", Ended: &madeUp}}}, start)
+	want.Name, want.Index = plan.Creates[0].Name, nil
+	assert.Equal(t, []job.Pod{{PodFact: want}}, state.Pods, "by the result of a create")
 }

@@ -15,6 +15,9 @@ type handling struct {
 	action batchv1.PodFailurePolicyAction
 	// message says what matched, for a FailJob rule.
 	message string
+	// exits and conditions hold the one of the Pod's that the rule matches.
+	exits      []Exit
+	conditions []string
 }
 
 // handle returns what the policy says of a failed Pod (parity 2.14).
@@ -25,8 +28,7 @@ func handle(policy *batchv1.PodFailurePolicy, namespace string, pod Pod) handlin
 	return match(policy, namespace, pod)
 }
 
-// match returns what the policy says of a Pod, whether or not it has ended: the first rule that
-// matches and has a known action wins.
+// match returns what the policy says of a Pod, ended or not: the first rule with a known action that matches wins.
 func match(policy *batchv1.PodFailurePolicy, namespace string, pod Pod) handling {
 	if policy == nil {
 		return handling{}
@@ -40,15 +42,23 @@ func match(policy *batchv1.PodFailurePolicy, namespace string, pod Pod) handling
 		}
 		if rule.OnExitCodes != nil {
 			if exit := matchingExit(*rule.OnExitCodes, pod.Exits); exit != nil {
-				return handling{rule.Action, fmt.Sprintf("Container %s for pod %s/%s failed with exit code %v matching %v rule at index %d",
+				return handling{action: rule.Action, exits: []Exit{*exit}, message: fmt.Sprintf(
+					"Container %s for pod %s/%s failed with exit code %v matching %v rule at index %d",
 					exit.Container, namespace, pod.Name, exit.Code, rule.Action, i)}
 			}
-		} else if kind := matchingCondition(rule.OnPodConditions, pod.PodFact.Conditions); kind != "" {
-			return handling{rule.Action, fmt.Sprintf("Pod %s/%s has condition %v matching %v rule at index %d",
-				namespace, pod.Name, kind, rule.Action, i)}
+		} else if condition, kind := matchingCondition(rule.OnPodConditions, pod.PodFact.Conditions); kind != "" {
+			return handling{action: rule.Action, conditions: []string{condition}, message: fmt.Sprintf(
+				"Pod %s/%s has condition %v matching %v rule at index %d", namespace, pod.Name, kind, rule.Action, i)}
 		}
 	}
 	return handling{}
+}
+
+// decisive leaves out the exits and conditions that do not decide how the policy, which is immutable, handles the Pod.
+func (f PodFact) decisive(policy *batchv1.PodFailurePolicy) PodFact {
+	handled := handle(policy, "", Pod{PodFact: f})
+	f.Exits, f.Conditions = handled.exits, handled.conditions
+	return f
 }
 
 func matchingExit(requirement batchv1.PodFailurePolicyOnExitCodesRequirement, exits []Exit) *Exit {
@@ -67,17 +77,17 @@ func matchingExit(requirement batchv1.PodFailurePolicyOnExitCodesRequirement, ex
 	return nil
 }
 
-// matchingCondition returns the type of the first of the Pod's conditions that equals a pattern; empty when none does.
-func matchingCondition(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern, conditions []string) string {
+// matchingCondition returns the first of the Pod's conditions that equals a pattern, and its type; empty when none does.
+func matchingCondition(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern, conditions []string) (condition, kind string) {
 	for _, condition := range conditions {
 		kind, status, _ := strings.Cut(condition, "=")
 		for _, pattern := range patterns {
 			if string(pattern.Type) == kind && string(pattern.Status) == status {
-				return kind
+				return condition, kind
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // judge keeps the message of the first FailJob rule that a Pod matches. Pods are judged when they
@@ -86,12 +96,4 @@ func (p *pass) judge(pod Pod) {
 	if handled := handle(p.spec.PodFailurePolicy, p.state.Namespace, pod); p.failJob == "" && handled.action == batchv1.PodFailurePolicyActionFailJob {
 		p.failJob = handled.message
 	}
-}
-
-// podFailurePolicy decides that a failed Pod matches a FailJob rule.
-func (p *pass) podFailurePolicy() *Verdict {
-	if p.failJob == "" {
-		return nil
-	}
-	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonPodFailurePolicy, p.failJob}
 }

@@ -9,8 +9,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// finish turns the verdict into the terminal condition, in the same write when
-// nothing runs any more, else in a later one (parity 2.8).
+// finish turns the verdict into the terminal condition once nothing runs any more, maybe in the same write (parity 2.8).
 func (p *pass) finish() {
 	verdict := p.state.interim()
 	if verdict == nil || p.capped || p.active() > 0 || p.terminating() > 0 {
@@ -35,7 +34,7 @@ func (p *pass) cleanUp() {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		if pod.active() && p.mayDelete(*pod) {
-			p.remove([]int{i})
+			p.remove(pod)
 		} else if pod.Fate == Undecided {
 			pod.Fate = PodUncounted
 		}
@@ -51,10 +50,7 @@ func (p *pass) cleanUp() {
 
 func (s State) result() *Result {
 	condition, result := s.terminal(), s.ResultSoFar()
-	result.Outcome, result.Reason, result.Message = Failed, condition.Reason, condition.Message
-	if condition.Type == batchv1.JobComplete {
-		result.Outcome = Complete
-	}
+	result.Outcome, result.Reason, result.Message = Outcome(condition.Type), condition.Reason, condition.Message
 	// Somebody else, or a plan that is forgotten, may have ended the Job and counted less.
 	result.Succeeded, result.Failed = s.Status().Succeeded, s.Status().Failed
 	return &result

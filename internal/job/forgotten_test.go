@@ -96,7 +96,7 @@ func TestAPodThatAForgottenPlanCreatedCountsOnce(t *testing.T) {
 	d := newDesk(t, specOf(1, 2))
 	wanted := d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
 	forgotten := job.PodFact{
-		Name: job.Decide(job.DefaultConfig(), wanted, d.spec, d.now).Creates[0].Name, UID: "pod-2",
+		Name: job.Decide(wanted, d.spec, d.now).Creates[0].Name, UID: "pod-2",
 		Attempt: 2, Phase: corev1.PodSucceeded, Tracked: true, Version: 2,
 	}
 	d.state = d.state.Observe([]job.PodFact{forgotten})
@@ -122,7 +122,7 @@ func TestAPodThatAForgottenPlanCreatedCountsOnce(t *testing.T) {
 // made it.
 func TestAPodBesideANameThatIsTakenIsCounted(t *testing.T) {
 	d := newDesk(t, specOf(2, 2))
-	d.state = job.NewState("default", "hello", "uid-1")
+	d.state = job.State{}.Of("default", "hello", "uid-1")
 	plan := d.decide()
 	d.apply(plan, job.Report{CreateRefused: "already exists", NameTaken: true})
 	d.pods = []job.PodFact{{Name: plan.Creates[1].Name, UID: "pod-2", Attempt: 2, Phase: corev1.PodSucceeded, Tracked: true, Version: 2}}

@@ -14,7 +14,7 @@ import (
 
 // checkRest asserts what holds when there is nothing left to do.
 func (c *cluster) checkRest() {
-	plan := job.Decide(c.config, c.state, c.spec, c.now)
+	plan := job.Decide(c.state, c.spec, c.now)
 	if !plan.Idle() {
 		c.t.Fatalf("planning again wants more: %+v", plan)
 	}
@@ -24,7 +24,7 @@ func (c *cluster) checkRest() {
 	if plan.Wake.At.IsZero() && plan.Finished == nil {
 		c.t.Fatalf("an unfinished Job would sleep for ever: %+v", plan)
 	}
-	if len(c.state.Evidence) > c.config.MaxAttempts {
+	if len(c.state.Evidence) > maxAttempts {
 		c.t.Fatalf("evidence of %d Pods", len(c.state.Evidence))
 	}
 	c.checkBelief()
@@ -174,7 +174,7 @@ func (c *cluster) checkEvidence() {
 			c.t.Fatalf("evidence %+v of a Pod that ended with %v", attempt, pod.exits)
 		}
 	}
-	if len(c.finished.Attempts) > c.config.MaxAttempts {
+	if len(c.finished.Attempts) > maxAttempts {
 		c.t.Fatalf("evidence of %d Pods: %s", len(c.finished.Attempts), fmt.Sprint(c.finished.Attempts))
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// Indexes is a set of completion indexes, kept as intervals. The zero value is
-// the empty set. Methods return new sets and leave the receiver as it is.
+// Indexes is a set of completion indexes, as intervals. The zero value is empty. Methods leave the receiver as it is.
 type Indexes struct {
 	// runs are ascending, disjoint and not adjacent.
 	runs []run
@@ -26,8 +25,7 @@ const maxDecoded = 1 << 18
 // run is an interval of indexes, both ends included.
 type run struct{ first, last int32 }
 
-// ParseIndexes reads a set in the format of status.completedIndexes ("1,3-5,7").
-// Like upstream it leaves out parts that it can't read.
+// ParseIndexes reads a set in the format of status.completedIndexes ("1,3-5,7"), like upstream without unreadable parts.
 func ParseIndexes(text string) Indexes {
 	var runs []run
 	for part := range strings.SplitSeq(text, ",") {

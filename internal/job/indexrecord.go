@@ -21,9 +21,9 @@ type IndexRecord struct {
 	Last time.Time
 }
 
-// due returns when the next Pod of the index may be created.
-func (r IndexRecord) due(config Config) time.Time {
-	return Backoff{Failures: r.Failures + r.Ignored, Last: r.Last}.due(config)
+// backoff returns the record that delays new Pods of the index.
+func (r IndexRecord) backoff() Backoff {
+	return Backoff{Failures: r.Failures + r.Ignored, Last: r.Last}
 }
 
 // IndexRecords are sorted by index. A Job can have many of them, so they are stored tightly.
@@ -61,14 +61,13 @@ func (r IndexRecords) used(pod Pod) IndexRecords {
 // before it, so two Pods that ran at the same time count once, as with upstream.
 func (r IndexRecords) failed(pod Pod, ignored bool, finished time.Time) IndexRecords {
 	r, i := r.at(*pod.Index)
-	record := &r[i]
 	if ignored {
-		record.Ignored = max(record.Ignored, pod.Ignored+1)
-		record.Failures = max(record.Failures, pod.Failures)
+		pod.Ignored++
 	} else {
-		record.Failures = max(record.Failures, pod.Failures+1)
-		record.Ignored = max(record.Ignored, pod.Ignored)
+		pod.Failures++
 	}
+	record := &r[i]
+	record.Failures, record.Ignored = max(record.Failures, pod.Failures), max(record.Ignored, pod.Ignored)
 	record.Last = later(record.Last, finished)
 	return r
 }
@@ -132,8 +131,7 @@ func parseIndexRecord(text string) (record IndexRecord, err error) {
 type Dropped struct {
 	// From is the first index that was dropped.
 	From int32 `json:"from"`
-	// Attempts is the highest number that a Pod of the Job had then. Pods of such an index,
-	// should it be wanted again, are numbered from there.
+	// Attempts is the highest number of a Pod then, from which on Pods of such an index, should it return, are numbered.
 	Attempts int64 `json:"attempts"`
 }
 

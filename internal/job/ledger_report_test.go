@@ -130,7 +130,7 @@ func (l *ledger) report(plan job.Plan, report job.Report) {
 			l.pods[target.UID].fact.Deleting = true
 		}
 	}
-	for _, fact := range report.Found {
+	for _, fact := range report.Unexpected {
 		known := l.pods[fact.UID]
 		if deletes(plan, fact.UID) && !fact.Disowned {
 			*known = *known.before

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // List is a list of the Job's Pods, taken while no create was in flight. Pods that ended and were
@@ -15,45 +17,39 @@ type List struct {
 	Facts []PodFact `json:"pods"`
 	// Attempts is the highest number of any of the Job's Pods, those not in Facts included.
 	Attempts int64 `json:"attempts,omitempty"`
-	// Counted are the UIDs of Pods that the Job's status counts although they carry the
-	// tracking finalizer (names.CountedAnnotation).
+	// Counted are the UIDs of Pods that the status counts and that carry the finalizer (names.CountedAnnotation).
 	Counted []string `json:"counted,omitempty"`
 	// Failures are the deletes that failed, of a list after a Plan that terminates.
 	Failures []PodFailure `json:"failures,omitempty"`
 }
 
-// Begin returns the State of a Job whose workflow starts. A Job that has a past, or may
-// have Pods, asks to be rebuilt from what there is of it.
+// Begin returns the State of a Job whose workflow starts. One that has a past, or may have Pods, asks to be rebuilt.
 func Begin(namespace, name, uid string, spec Spec, begun bool) State {
-	state := NewState(namespace, name, uid)
-	state.Rebuild = begun || spec.ManualSelector
-	return state
+	return State{Namespace: namespace, Name: name, UID: uid, Rebuild: begun || spec.ManualSelector}
 }
 
-// Begun reports whether a Job has a past: some controller has written its status.
-func Begun(status batchv1.JobStatus) bool {
+// HasStatus reports whether some controller has written the status of a Job.
+func HasStatus(status batchv1.JobStatus) bool {
 	return status.StartTime != nil || len(status.Conditions) > 0
 }
 
-// Reconstruct returns the State after a Plan.Rebuild: counters, indexes, conditions and times
-// come from the Job's status, Pods from their list. Evidence and the numbers of attempts stay.
-// Pods without the finalizer were counted or given up before; the list holds the failed ones if
-// indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
+// Reconstruct returns the State after a Plan.Rebuild: counters, indexes, conditions and times come from the Job's status, Pods
+// from their list. Evidence and the numbers of attempts stay. Pods without the finalizer were counted or given up before; the
+// list holds the failed ones if indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
 func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, asked time.Time) State {
-	state := NewState(before.Namespace, before.Name, before.UID)
-	state.Evidence, state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
-	state.Announced = before.Announced
-	state.CreateRetry, state.StatusRetry = before.CreateRetry, before.StatusRetry
-	state.Succeeded, state.Failed = status.Succeeded, status.Failed
-	state = state.takeStatus(status)
+	state := State{
+		Namespace: before.Namespace, Name: before.Name, UID: before.UID,
+		Attempts: max(list.Attempts, before.Attempts), Indexes: before.Indexes.numbers(), Dropped: before.Dropped,
+		Evidence: before.Evidence, EvidenceOmitted: before.EvidenceOmitted, Announced: before.Announced,
+		CreateRetry: before.CreateRetry, StatusRetry: before.StatusRetry,
+		Succeeded: status.Succeeded, Failed: status.Failed,
+	}.takeStatus(status)
 	state.Completed, state.FailedIndexes = state.WrittenCompleted, state.WrittenFailed
 	if spec.indexed() {
 		// Of a Job that was scaled down status.succeeded may still hold more (reportedSuccesses).
 		state.Succeeded = state.Completed.Len()
 	}
-	state.Attempts = max(list.Attempts, before.Attempts)
-	state.Indexes, state.Dropped = before.Indexes.numbers(), before.Dropped
-	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Facts)
+	state.flushUncounted(spec, ptr.Deref(status.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{}), list.Facts)
 	state = state.takePods(list.Facts).Heard(asked)
 	state.Listing = asked
 	state.takeCounted(list.Counted)
@@ -61,23 +57,19 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 	return state
 }
 
-// flushUncounted counts the Pods that upstream has noted in the status and released, but not
-// yet added to the counters (parity 2.11).
-func (s *State) flushUncounted(spec Spec, uncounted *batchv1.UncountedTerminatedPods, pods []PodFact) {
-	if uncounted == nil {
-		return
-	}
-	tracked := map[string]bool{}
+// flushUncounted counts the Pods that upstream has noted in the status and released, and not yet counted (parity 2.11).
+func (s *State) flushUncounted(spec Spec, uncounted batchv1.UncountedTerminatedPods, pods []PodFact) {
+	tracked := map[types.UID]bool{}
 	for _, fact := range pods {
-		tracked[fact.UID] = fact.Tracked
+		tracked[types.UID(fact.UID)] = fact.Tracked
 	}
 	for _, uid := range uncounted.Succeeded {
-		if !tracked[string(uid)] && !spec.indexed() {
+		if !tracked[uid] && !spec.indexed() {
 			s.Succeeded++
 		}
 	}
 	for _, uid := range uncounted.Failed {
-		if !tracked[string(uid)] {
+		if !tracked[uid] {
 			s.Failed++
 		}
 	}
@@ -97,10 +89,7 @@ func (s *State) recountIndexes(spec Spec, pods []PodFact) {
 		}
 		pod := Pod{PodFact: fact}
 		s.Indexes = s.Indexes.used(pod)
-		if spec.BackoffLimitPerIndex == nil {
-			continue
-		}
-		if fate, ok := pod.finished(spec.PodReplacementPolicy); ok && fate == PodFailed {
+		if spec.perIndex() && pod.finished(spec.PodReplacementPolicy) == PodFailed {
 			ignored := handle(spec.PodFailurePolicy, s.Namespace, pod).action == batchv1.PodFailurePolicyActionIgnore
 			s.Indexes = s.Indexes.failed(pod, ignored, fact.Finished)
 		}
@@ -119,9 +108,7 @@ func (s State) Listed(list List, asked time.Time) State {
 	s.Attempts = max(s.Attempts, list.Attempts)
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		if !listed[pod.UID] {
-			pod.Gone = true
-		}
+		pod.Gone = pod.Gone || !listed[pod.UID]
 		if pod.Asked {
 			s.resolve(pod, listed[pod.UID])
 		}
@@ -154,7 +141,6 @@ func (s State) takePods(pods []PodFact) State {
 }
 
 func equalPods(a, b Pod) bool {
-	a.Version, b.Version = 0, 0
 	return a.Attempt == b.Attempt && a.Fate == b.Fate && compareFacts(a.PodFact, b.PodFact) == 0 &&
 		a.UID == b.UID && a.Ready == b.Ready && a.Deleting == b.Deleting && a.Gone == b.Gone &&
 		a.Tracked == b.Tracked && a.Restarts == b.Restarts
@@ -164,40 +150,18 @@ func equalPods(a, b Pod) bool {
 const longList = 3 << 20
 
 // Shortened returns facts that are long in sum without what nothing is decided from: thousands of Pods may all have
-// failed. The last Pods, as many as keep, keep their messages, and each Pod keeps the exit or condition by which a rule
-// of the podFailurePolicy matches it. These facts are sorted by attempt.
-func Shortened(facts []PodFact, spec Spec, keep int) []PodFact {
+// failed. The last Pods, which are evidence, keep their messages, and each Pod keeps the exit or condition by which a
+// rule of the podFailurePolicy matches it. These facts are sorted by attempt.
+func Shortened(facts []PodFact, spec Spec) []PodFact {
 	if data, err := json.Marshal(facts); err == nil && len(data) <= longList {
 		return facts
 	}
 	slices.SortStableFunc(facts, func(a, b PodFact) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	for i := range facts {
 		facts[i] = facts[i].decisive(spec.PodFailurePolicy)
-		if i < len(facts)-keep {
+		if i < len(facts)-maxAttempts {
 			facts[i].Message, facts[i].PendingMessage = "", ""
 		}
 	}
 	return facts
-}
-
-// decisive leaves out the exits and conditions that do not decide how the policy, which is immutable, handles the Pod.
-func (f PodFact) decisive(policy *batchv1.PodFailurePolicy) PodFact {
-	handled := handle(policy, "", Pod{PodFact: f})
-	one := f
-	one.Exits, one.Conditions = nil, nil
-	if handled == (handling{}) {
-		return one
-	}
-	for i := range f.Exits {
-		if one.Exits = f.Exits[i : i+1]; handle(policy, "", Pod{PodFact: one}) == handled {
-			return one
-		}
-	}
-	one.Exits = nil
-	for i := range f.Conditions {
-		if one.Conditions = f.Conditions[i : i+1]; handle(policy, "", Pod{PodFact: one}) == handled {
-			return one
-		}
-	}
-	return f
 }

@@ -12,25 +12,28 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// manage makes the number of active Pods what the spec wants: it creates Pods or
-// removes them, never both (parity 2.10).
+// manage makes the number of active Pods what the spec wants: it creates or removes Pods, never both (parity 2.10).
 func (p *pass) manage() {
-	if p.spec.Deleting {
-		p.letGo()
+	switch {
+	case p.spec.Deleting:
+		// Its Pods are given up: they are released, and neither counted, replaced nor removed (parity 2.15).
+		for i := range p.state.Pods {
+			if pod := &p.state.Pods[i]; pod.Fate == Undecided {
+				pod.Fate = PodUncounted
+			}
+		}
 		return
-	}
-	if len(p.plan.Deletes) > 0 {
+	case len(p.plan.Deletes) > 0:
 		// Pods that did not start in time, say, go first; creates wait for the next plan.
 		return
-	}
-	active := p.active()
-	if p.spec.Suspend {
+	case p.spec.Suspend:
 		if len(p.removable()) > 0 || p.state.NeedsList {
 			p.plan.Terminate = TerminateForSuspension
 		}
 		return
 	}
-	want := p.wantActive(active)
+	active := p.active()
+	want := p.spec.wanted(p.state.Succeeded, active)
 	surplus, rest := p.misplaced(p.removable())
 	if more := int(active-want) - len(surplus); more > 0 {
 		surplus = append(surplus, rest[:min(more, len(rest))]...)
@@ -41,7 +44,9 @@ func (p *pass) manage() {
 		p.plan.List = true
 		return
 	case len(surplus) > 0:
-		p.remove(surplus[:min(len(surplus), p.config.MaxPods)])
+		for _, i := range surplus[:min(len(surplus), MaxPods)] {
+			p.remove(&p.state.Pods[i])
+		}
 		return
 	}
 	missing := want - active
@@ -53,39 +58,22 @@ func (p *pass) manage() {
 	}
 }
 
-// letGo gives up the Pods of a Job that is being deleted: they are released, and neither
-// counted, replaced nor removed (parity 2.15).
-func (p *pass) letGo() {
-	for i := range p.state.Pods {
-		if pod := &p.state.Pods[i]; pod.Fate == Undecided {
-			pod.Fate = PodUncounted
-		}
-	}
-}
-
-// wantActive is how many Pods should run: as many as are missing, up to
-// parallelism; of a work-queue Job no new ones once a Pod succeeded.
-func (p *pass) wantActive(active int32) int32 {
-	parallelism := p.spec.Parallelism
-	if p.config.MaxActive > 0 {
-		parallelism = min(parallelism, p.config.MaxActive)
-	}
-	if p.spec.Completions != nil {
-		return min(max(*p.spec.Completions-p.state.Succeeded, 0), parallelism)
-	}
-	if p.state.Succeeded > 0 {
+// wanted is how many Pods should run: those missing, up to parallelism; of a work-queue Job no new ones after a success.
+func (s Spec) wanted(succeeded, active int32) int32 {
+	parallelism := min(s.Parallelism, maxActive)
+	switch {
+	case s.Completions != nil:
+		return min(max(*s.Completions-succeeded, 0), parallelism)
+	case succeeded > 0:
 		return active
 	}
 	return parallelism
 }
 
-// remove deletes Pods that are not wanted, uncounted: the finalizer goes first.
-func (p *pass) remove(surplus []int) {
-	for _, i := range surplus {
-		pod := &p.state.Pods[i]
-		p.delete(pod, true)
-		pod.Fate, pod.Tracked = PodUncounted, false
-	}
+// remove deletes a Pod that is not wanted, uncounted: the finalizer goes first.
+func (p *pass) remove(pod *Pod) {
+	p.delete(pod, true)
+	pod.Fate, pod.Tracked = PodUncounted, false
 }
 
 func (p *pass) delete(pod *Pod, release bool) {
@@ -93,9 +81,8 @@ func (p *pass) delete(pod *Pod, release bool) {
 	pod.Deleting = true
 }
 
-// removable returns the places of the active Pods, without those whose delete has just failed,
-// in the order of their removal: the least advanced first, then those with more restarts, then
-// newer ones (the ActivePods order of parity 2.10, as far as facts tell).
+// removable returns the places of the active Pods whose delete has not just failed, in the order of their removal: the
+// least advanced, then those with more restarts, then newer ones (ActivePods of parity 2.10, as far as facts tell).
 func (p *pass) removable() []int {
 	var candidates []int
 	for i, pod := range p.state.Pods {
@@ -136,7 +123,7 @@ func (p *pass) recordSuspension() {
 		if p.setCondition(batchv1.JobSuspended, corev1.ConditionTrue, reasonSuspended, "Job suspended") {
 			p.emit(event.Normal("Suspended", "Job suspended"))
 		}
-	case p.hasCondition(batchv1.JobSuspended, corev1.ConditionTrue):
+	case firstTrue(p.state.Conditions, batchv1.JobSuspended) != nil:
 		p.setCondition(batchv1.JobSuspended, corev1.ConditionFalse, reasonResumed, "Job resumed")
 		p.state.StartTime = p.second
 		p.emit(event.Normal("Resumed", "Job resumed"))

@@ -25,7 +25,7 @@ func TestPodsOfAnIndexAreNumbered(t *testing.T) {
 		happens func(*desk)
 		want    map[int32]int64
 	}{
-		"from 1": {func(d *desk) { d.state = job.NewState("default", "hello", "uid-1") }, map[int32]int64{0: 1, 1: 1, 2: 1}},
+		"from 1": {func(d *desk) { d.state = job.State{}.Of("default", "hello", "uid-1") }, map[int32]int64{0: 1, 1: 1, 2: 1}},
 		"after one that failed": {func(d *desk) {
 			d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)})
 			d.apply(d.decide(), job.Report{})
@@ -51,14 +51,14 @@ func TestPodsOfAnIndexAreNumbered(t *testing.T) {
 			d.now = d.now.Add(15 * time.Second)
 		}, map[int32]int64{1: 2}},
 		"after a name that another has": {func(d *desk) {
-			d.state = job.NewState("default", "hello", "uid-1")
+			d.state = job.State{}.Of("default", "hello", "uid-1")
 			d.apply(d.decide(), job.Report{CreateRefused: "already exists", NameTaken: true})
 			d.pods = nil
 			d.listed()
 			d.now = d.now.Add(time.Minute)
 		}, map[int32]int64{0: 2, 1: 2, 2: 2}},
 		"after a refusal as before": {func(d *desk) {
-			d.state = job.NewState("default", "hello", "uid-1")
+			d.state = job.State{}.Of("default", "hello", "uid-1")
 			d.apply(d.decide(), job.Report{CreateRefused: "exceeded quota"})
 			d.now = d.now.Add(time.Minute)
 		}, map[int32]int64{0: 1, 1: 1, 2: 1}},
@@ -90,7 +90,7 @@ func TestPodsOfAnIndexAreNumbered(t *testing.T) {
 		"after a rebuild, by the names of the Pods there are": {func(d *desk) {
 			d.pods[0].Phase, d.pods[0].Tracked, d.pods[0].Attempt = corev1.PodFailed, false, 4
 			status := batchv1.JobStatus{Failed: 4}
-			d.state = job.Reconstruct(job.NewState("default", "hello", "uid-1"), d.spec, status, job.List{Facts: d.pods, Attempts: 4}, d.now)
+			d.state = job.Reconstruct(job.State{}.Of("default", "hello", "uid-1"), d.spec, status, job.List{Facts: d.pods, Attempts: 4}, d.now)
 			d.now = d.now.Add(time.Minute)
 		}, map[int32]int64{0: 5}},
 	} {

@@ -18,13 +18,20 @@ func (s State) Observe(facts []PodFact) State {
 	for _, fact := range facts {
 		s.Unanswered = s.Unanswered || fact.Disowned
 		if pod := known[fact.UID]; pod != nil {
-			pod.PodFact = join(pod.PodFact, fact.plausible())
+			pod.take(fact)
 		} else if fact.Tracked && !fact.Disowned {
 			s.UnknownPods = true
 		}
 	}
 	sortPods(s.Pods)
 	return s
+}
+
+// take merges a fact into the Pod. What a Pod keeps from its creation is known, and nobody can say otherwise.
+func (p *Pod) take(fact PodFact) {
+	fact.Name, fact.UID, fact.Index = p.Name, p.UID, p.Index
+	fact.Attempt, fact.Failures, fact.Ignored = p.Attempt, p.Failures, p.Ignored
+	p.PodFact = join(p.PodFact, fact.plausible())
 }
 
 // byUID finds Pods by their UIDs, for as long as the slice is neither sorted nor grown.
@@ -45,22 +52,16 @@ func join(a, b PodFact) PodFact {
 	joined := a
 	joined.UID = max(a.UID, b.UID)
 	joined.Name = max(a.Name, b.Name)
-	if joined.Index == nil {
-		joined.Index = b.Index
-	}
-	newest := a
-	if b.Version > a.Version {
-		newest = b
-	}
-	joined.Ready = newest.Ready
-	if a.Version == b.Version {
+	joined.Index = cmp.Or(a.Index, b.Index)
+	switch {
+	case b.Version > a.Version:
+		joined.Version, joined.Ready, joined.Pending, joined.PendingMessage = b.Version, b.Ready, b.Pending, b.PendingMessage
+	case b.Version == a.Version:
 		joined.Ready = a.Ready || b.Ready
+		if b.Pending > a.Pending || b.Pending == a.Pending && b.PendingMessage > a.PendingMessage {
+			joined.Pending, joined.PendingMessage = b.Pending, b.PendingMessage
+		}
 	}
-	joined.Pending, joined.PendingMessage = newest.Pending, newest.PendingMessage
-	if a.Version == b.Version && (b.Pending > a.Pending || b.Pending == a.Pending && b.PendingMessage > a.PendingMessage) {
-		joined.Pending, joined.PendingMessage = b.Pending, b.PendingMessage
-	}
-	joined.Version = newest.Version
 	joined.Failures, joined.Ignored = max(a.Failures, b.Failures), max(a.Ignored, b.Ignored)
 	joined.Node = max(a.Node, b.Node)
 	joined.Started = earlier(a.Started, b.Started)
@@ -83,8 +84,7 @@ func (f PodFact) plausible() PodFact {
 	return f
 }
 
-// compareFacts orders facts of one Pod by how far the Pod has come; equal only
-// for facts that agree in all that join takes from the further one.
+// compareFacts orders facts of one Pod by how far it has come; equal only if they agree in what join takes from one.
 func compareFacts(a, b PodFact) int {
 	return cmp.Or(
 		cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)),
@@ -102,8 +102,7 @@ func compareFacts(a, b PodFact) int {
 	)
 }
 
-// phaseRank orders phases by how far a Pod has come. Should a Pod ever report
-// both terminal phases, the success stands: its work was done.
+// phaseRank orders phases by how far a Pod has come. Where one reports both terminal phases, the success stands.
 func phaseRank(phase corev1.PodPhase) int { return slices.Index(phases, phase) }
 
 var phases = []corev1.PodPhase{corev1.PodPending, corev1.PodUnknown, corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded}

@@ -11,13 +11,11 @@ import (
 // PendingDeadlineExceeded is the reason of the Event, and of the evidence, of a Pod that did not start in time.
 const PendingDeadlineExceeded = "PendingDeadlineExceeded"
 
-// pendingDue returns when a Pod must have started; ok is false for one that has, or that may wait for
-// ever. Pods of a Job that is suspended, being deleted or decided upon end in another way.
+// pendingDue returns when a Pod must have started; ok is false for one that has, or may wait for ever.
+// Pods of a Job that is suspended, being deleted or decided upon end in another way.
 func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
-	if p.spec.Suspend || p.spec.Deleting || p.state.interim() != nil {
-		return time.Time{}, false
-	}
-	if p.spec.PendingDeadlineSeconds <= 0 || pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided || pod.hasStarted() {
+	if p.spec.PendingDeadlineSeconds <= 0 || p.spec.Suspend || p.spec.Deleting || p.state.interim() != nil ||
+		pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided || pod.hasStarted() {
 		return time.Time{}, false
 	}
 	return pod.Since.Add(time.Duration(p.spec.PendingDeadlineSeconds) * time.Second), true
@@ -40,8 +38,7 @@ func (p *pass) clockPending() {
 	}
 }
 
-// pendingListDue reports whether a Pod is overdue that may have started since the last list:
-// PodWatch does not report starts.
+// pendingListDue reports whether an overdue Pod may have started since the last list: PodWatch does not report starts.
 func (p *pass) pendingListDue() bool {
 	for _, pod := range p.state.Pods {
 		if due, ok := p.pendingDue(pod); ok && !p.now.Before(due) && p.state.Listing.Before(due) {
@@ -51,20 +48,11 @@ func (p *pass) pendingListDue() bool {
 	return false
 }
 
-// failPending fails the attempts of Pods that are overdue: they are counted and
-// deleted, and what kept them is evidence.
+// failPending fails the attempts of Pods that are overdue: they are counted and deleted, and what kept them is evidence.
 func (p *pass) failPending() {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		due, ok := p.pendingDue(*pod)
-		if !ok {
-			continue
-		}
-		if p.now.Before(due) {
-			p.wake(due, WakePending)
-			continue
-		}
-		if !p.mayDelete(*pod) {
+		if due, ok := p.pendingDue(*pod); !ok || p.waits(due, WakePending) || !p.mayDelete(*pod) {
 			continue
 		}
 		pod.PendingFailed, pod.Finished = true, p.second

@@ -23,15 +23,13 @@ type Plan struct {
 	Deletes []Delete
 	// Status is the complete status to write; nil when nothing in it changed.
 	Status *batchv1.JobStatus
-	// Counted are the UIDs of the Pods that Status counts and that still carry the
-	// tracking finalizer; empty with a status that ends the Job.
+	// Counted are the UIDs of the Pods that Status counts and that carry the finalizer; empty where it ends the Job.
 	Counted []string
 	// Releases follow the status: their Pods' fate is recorded in Next.
 	Releases []Release
-	// Handled counts the Pods among Releases that an explicit rule of podFailurePolicy matches, by its action.
+	// Handled counts the Pods among Releases that a rule of podFailurePolicy matches, by its action.
 	Handled map[batchv1.PodFailurePolicyAction]int32
-	// Events are about the whole Job. Those about single Pods (SuccessfulCreate, FailedCreate
-	// and so on) come from the activities.
+	// Events are about the whole Job. Those about single Pods (SuccessfulCreate, say) come from the activities.
 	Events []event.Event
 	// Wake is when to plan again if nothing happens; a zero At means never.
 	Wake Wake
@@ -45,7 +43,8 @@ type Plan struct {
 	Next State
 
 	before State
-	config Config
+	// podRetryCap bounds the delay of what fails for a single Pod, whose trouble may last.
+	podRetryCap time.Duration
 }
 
 // Wake is a time at which to plan again, and why.

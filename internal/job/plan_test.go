@@ -289,7 +289,7 @@ func TestLateFactOfAPodThatIsAccountedFor(t *testing.T) {
 	c.deliver().succeed(1).deliver().settle()
 	before := c.status
 	c.hear(late)
-	equal(t, "asks for a list", job.Decide(c.config, c.state, c.spec, c.now).List, true)
+	equal(t, "asks for a list", job.Decide(c.state, c.spec, c.now).List, true)
 	c.settle()
 	equal(t, "status", counts(c.status), counts(before))
 	equal(t, "Pods", len(c.creates), 2)
@@ -373,12 +373,12 @@ func TestUnsupportedCompletionModeIsAnnouncedOnce(t *testing.T) {
 
 func TestLargeJobsGoInSteps(t *testing.T) {
 	c := newCluster(t, specOf(1200, 1200))
-	plan := job.Decide(c.config, c.state, c.spec, c.now)
+	plan := job.Decide(c.state, c.spec, c.now)
 	equal(t, "creates in one plan", len(plan.Creates), 500)
 	c.settle()
 	equal(t, "active", c.status.Active, 1200)
 	c.succeed(1200).deliver()
-	plan = job.Decide(c.config, c.state, c.spec, c.now)
+	plan = job.Decide(c.state, c.spec, c.now)
 	equal(t, "releases in one plan", len(plan.Releases), 500)
 	equal(t, "Complete before all are released", isTrue(*plan.Status, batchv1.JobComplete), false)
 	c.settle()

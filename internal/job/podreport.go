@@ -20,7 +20,7 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 			pod.Gone = true
 		}
 	}
-	for _, fact := range report.Found {
+	for _, fact := range report.Unexpected {
 		pod, planned := known[fact.UID], before[fact.UID]
 		if pod == nil {
 			continue
@@ -31,8 +31,7 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 			// It was to be removed uncounted and had ended: the next plan counts it.
 			*pod = *planned
 		case !deleted && !fact.Disowned:
-			// It was counted as ended and has not ended. So a fact was false, and the rest of the
-			// State can't be trusted either.
+			// It was counted as ended and has not ended: a fact was false, so the State can't be trusted.
 			s.Rebuild = true
 			pod.Tracked = fact.Tracked
 			continue
@@ -44,7 +43,7 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 		if pod == nil {
 			continue
 		}
-		pod.Retry = pod.Retry.refused(plan.config.RetryBase, plan.config.podRetryCap(), failure.Message, now)
+		pod.Retry = pod.Retry.refused(plan.podRetryCap, failure.Message, now)
 		target, deleted := deletes[failure.UID]
 		switch {
 		case !deleted:
@@ -63,45 +62,31 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 }
 
 // delayed reports whether what failed with a Pod is not to be tried yet, and plans to wake when it is.
-func (p *pass) delayed(pod Pod) bool {
-	if !p.now.Before(pod.Retry.Until) {
-		return false
-	}
-	p.wake(pod.Retry.Until, WakePodRetry)
-	return true
-}
+func (p *pass) delayed(pod Pod) bool { return p.waits(pod.Retry.Until, WakePodRetry) }
 
 // mayDelete reports whether this plan has room for the delete of a Pod that has not just failed.
-func (p *pass) mayDelete(pod Pod) bool {
-	return len(p.plan.Deletes) < p.config.MaxPods && !p.delayed(pod)
-}
+func (p *pass) mayDelete(pod Pod) bool { return len(p.plan.Deletes) < MaxPods && !p.delayed(pod) }
 
 // failing says in words which Pods the API server would not delete or release.
 func (p *pass) failing() string {
-	count, first := 0, Pod{}
-	for _, pod := range p.state.Pods {
-		if p.now.Before(pod.Retry.Until) {
-			if count++; count == 1 {
-				first = pod
-			}
-		}
-	}
-	if count == 0 {
+	isFailing := func(pod Pod) bool { return p.now.Before(pod.Retry.Until) }
+	place := slices.IndexFunc(p.state.Pods, isFailing)
+	if place < 0 {
 		return ""
 	}
-	what := "released"
+	first, what := p.state.Pods[place], "released"
 	if first.active() {
 		what = "deleted"
 	}
-	text := fmt.Sprintf("Pod %s could not be %s (%s); next attempt at %s", first.Name, what, first.Retry.Message, first.Retry.Until.UTC().Format(time.RFC3339))
-	if count > 1 {
+	text := fmt.Sprintf("Pod %s could not be %s (%s); next attempt at %s",
+		first.Name, what, first.Retry.Message, first.Retry.Until.UTC().Format(time.RFC3339))
+	if count := p.state.tally(isFailing); count > 1 {
 		text += fmt.Sprintf(", and so for %d more", count-1)
 	}
 	return text
 }
 
-// counted lists the Pods that the status counts and that still carry the finalizer; none once
-// the Job has ended, since nothing is counted again then.
+// counted lists the Pods that the status counts and that carry the finalizer; none once the Job has ended.
 func (s State) counted() []string {
 	if s.terminal() != nil {
 		return nil

@@ -24,7 +24,7 @@ type desk struct {
 }
 
 func newDesk(t *testing.T, spec job.Spec) *desk {
-	d := &desk{t: t, spec: spec, state: job.NewState("default", "hello", "uid-1"), now: start}
+	d := &desk{t: t, spec: spec, state: job.State{}.Of("default", "hello", "uid-1"), now: start}
 	plan := d.decide()
 	var report job.Report
 	for i, create := range plan.Creates {
@@ -38,9 +38,9 @@ func newDesk(t *testing.T, spec job.Spec) *desk {
 
 func (d *desk) decide() job.Plan {
 	if d.just {
-		return job.DecideListed(job.DefaultConfig(), d.state, d.spec, d.now)
+		return job.DecideListed(d.state, d.spec, d.now)
 	}
-	return job.Decide(job.DefaultConfig(), d.state, d.spec, d.now)
+	return job.Decide(d.state, d.spec, d.now)
 }
 
 func (d *desk) apply(plan job.Plan, report job.Report) {
@@ -59,7 +59,7 @@ func (d *desk) terminate(plan job.Plan, failing ...string) {
 		d.t.Fatalf("no Pods are to be ended: %+v", plan)
 	}
 	var failures []job.PodFailure
-	for _, target := range plan.Terminate.Targets(d.pods) {
+	for _, target := range plan.Terminate.Targets(d.pods, nil, nil) {
 		i := slices.IndexFunc(d.pods, func(pod job.PodFact) bool { return pod.UID == target.UID })
 		if slices.Contains(failing, target.UID) {
 			failures = append(failures, job.PodFailure{UID: target.UID, Message: "the webhook does not answer"})
@@ -197,7 +197,7 @@ func TestSuspendCountsAPodThatHasSucceeded(t *testing.T) {
 		plan := d.decide()
 		equal(t, "deletes", deleted(plan), []string{"pod-2"})
 		d.pods[0], d.pods[1] = d.pods[1], d.pods[0]
-		d.apply(plan, job.Report{Found: []job.PodFact{d.end(1, corev1.PodSucceeded)}})
+		d.apply(plan, job.Report{Unexpected: []job.PodFact{d.end(1, corev1.PodSucceeded)}})
 		plan = d.decide()
 		equal(t, "succeeded", plan.Status.Succeeded, 1)
 		equal(t, "releases", releasedBy(plan), []string{"pod-2"})
@@ -219,7 +219,7 @@ func TestAFalseEndIsFoundByTheRelease(t *testing.T) {
 	truth := d.pods[0]
 	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
 	plan := d.decide()
-	d.apply(plan, job.Report{Found: []job.PodFact{truth}})
+	d.apply(plan, job.Report{Unexpected: []job.PodFact{truth}})
 	d.pods[0] = truth
 	plan = d.decide()
 	equal(t, "rebuild", plan.Rebuild, true)
@@ -238,9 +238,9 @@ func TestPodsThatAreCountedAndNotReleasedCountOnce(t *testing.T) {
 			plan := d.decide()
 			equal(t, "counted", plan.Counted, []string{"pod-1"})
 			status := *plan.Status // is written; then Temporal's data is lost, before the release
-			rebuilt := job.Reconstruct(job.NewState("default", "hello", "uid-1"), d.spec, status,
+			rebuilt := job.Reconstruct(job.State{}.Of("default", "hello", "uid-1"), d.spec, status,
 				job.List{Facts: d.pods, Attempts: 2, Counted: plan.Counted}, d.now)
-			plan = job.Decide(job.DefaultConfig(), rebuilt, d.spec, d.now)
+			plan = job.Decide(rebuilt, d.spec, d.now)
 			equal(t, "releases", releasedBy(plan), []string{"pod-1"})
 			rebuilt = job.Apply(plan, job.Report{}, d.now)
 			equal(t, "counters", [2]int32{rebuilt.Succeeded, rebuilt.Failed}, [2]int32{status.Succeeded, status.Failed})

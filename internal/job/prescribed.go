@@ -5,22 +5,27 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Prescribed judges creates by the Job object, since anybody who may write to Temporal may have
-// made them up. It returns why the Job prescribes no such Pods, or "". With count the object alone
-// can't tell, and the running Pods are to be counted (TooMany): it can where attempts, from which
-// names are made, follow those of the counted Pods within parallelism, since repeated creates make
-// no more Pods than that. Names of earlier attempts, or of an index, may be free again.
+// Prescribed judges creates by the Job object, since anybody who may write to Temporal may have made them up. It returns
+// why the Job prescribes no such Pods, or "". With count the object alone can't tell, and running Pods are to be counted
+// (TooMany): it can where attempts, from which names are made, follow those of the counted Pods within parallelism,
+// since repeated creates make no more Pods than that. Names of earlier attempts, or of an index, may be free again.
 func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count bool, refusal string) {
 	spec, status := SpecOf(object), object.Status
 	if refusal := closedForCreates(spec, status, now); refusal != "" {
 		return false, refusal
 	}
-	limit := spec.maxCreates(status)
+	succeeded := status.Succeeded
+	if spec.indexed() {
+		// Of a Job that was scaled down status.succeeded may hold more (reportedSuccesses).
+		succeeded = ParseIndexes(status.CompletedIndexes).Below(ptr.Deref(spec.Completions, 0)).Len()
+	}
+	limit := spec.wanted(succeeded, 0)
 	if len(creates) > int(limit) {
 		return false, fmt.Sprintf("the Job is to have %d Pods at a time, and %d were to be created", limit, len(creates))
 	}
@@ -45,21 +50,6 @@ func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count boo
 	return count, ""
 }
 
-// maxCreates is how many Pods the Job may be short of, by its status.
-func (s Spec) maxCreates(status batchv1.JobStatus) int32 {
-	switch {
-	case s.Completions == nil && status.Succeeded > 0:
-		return 0
-	case s.Completions == nil:
-		return s.Parallelism
-	case s.indexed():
-		// Of a Job that was scaled down status.succeeded may hold more (reportedSuccesses).
-		completed := ParseIndexes(status.CompletedIndexes).Below(*s.Completions)
-		return max(min(s.Parallelism, *s.Completions-completed.Len()), 0)
-	}
-	return max(min(s.Parallelism, *s.Completions-status.Succeeded), 0)
-}
-
 // closedForCreates says why the Job takes no Pods at all.
 func closedForCreates(spec Spec, status batchv1.JobStatus, now time.Time) string {
 	ended := firstTrue(status.Conditions, batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet)
@@ -71,7 +61,7 @@ func closedForCreates(spec Spec, status batchv1.JobStatus, now time.Time) string
 	case spec.Suspend:
 		return "the Job is suspended"
 	}
-	if spec.ActiveDeadlineSeconds != nil && status.StartTime != nil && !now.Before(spec.deadline(status.StartTime.Time)) {
+	if deadline, ok := spec.deadline(ptr.Deref(status.StartTime, metav1.Time{}).Time); ok && !now.Before(deadline) {
 		return "the Job was active longer than activeDeadlineSeconds"
 	}
 	return ""

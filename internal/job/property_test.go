@@ -63,7 +63,7 @@ func TestObserveIsAJoin(t *testing.T) {
 		spec := drawSpec(t)
 		spec.CompletionMode, spec.Completions, spec.Parallelism, spec.Suspend = batchv1.IndexedCompletion, pointer[int32](3), 3, false
 		spec.HasSuccessPolicy, spec.ActiveDeadlineSeconds = false, nil
-		state := job.Decide(job.DefaultConfig(), job.NewState("default", "work", "uid-1"), spec, start).Next
+		state := job.Decide(job.State{}.Of("default", "work", "uid-1"), spec, start).Next
 		// Three Pods are asked for; whether they exist is not known.
 
 		facts := rapid.SliceOfN(rapid.Custom(drawFact), 1, 12).Draw(t, "facts")
@@ -76,7 +76,7 @@ func TestObserveIsAJoin(t *testing.T) {
 			t.Fatalf("in another order and twice:\n%+v\nwant\n%+v", got.Pods, want.Pods)
 		}
 		now := start.Add(time.Minute)
-		if got, want := job.Decide(job.DefaultConfig(), got, spec, now), job.Decide(job.DefaultConfig(), want, spec, now); !reflect.DeepEqual(got, want) {
+		if got, want := job.Decide(got, spec, now), job.Decide(want, spec, now); !reflect.DeepEqual(got, want) {
 			t.Fatalf("the plans differ:\n%+v\nwant\n%+v", got, want)
 		}
 	})
@@ -99,7 +99,7 @@ func TestStatesAreValues(t *testing.T) {
 			if err := json.Unmarshal([]byte(encode(t, c.state)), &decoded); err != nil {
 				t.Fatal(err)
 			}
-			if one, other := job.Decide(c.config, c.state, c.spec, c.now), job.Decide(c.config, decoded, c.spec, c.now); encode(t, one) != encode(t, other) {
+			if one, other := job.Decide(c.state, c.spec, c.now), job.Decide(decoded, c.spec, c.now); encode(t, one) != encode(t, other) {
 				t.Fatalf("the plan\n%s\nis another after a round trip:\n%s", encode(t, one), encode(t, other))
 			}
 		}

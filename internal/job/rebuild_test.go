@@ -55,8 +55,8 @@ func TestARebuildKeepsTheFailureOfACountedPod(t *testing.T) {
 		failed := job.PodFact{Name: "hello-0", UID: "pod-1", Index: pointer[int32](0), Phase: corev1.PodFailed, Tracked: tracked, Finished: start}
 		status := batchv1.JobStatus{StartTime: &metav1.Time{Time: start}, Failed: 1}
 		list := job.List{Facts: []job.PodFact{failed}, Attempts: 1, Counted: []string{failed.UID}}
-		state := job.Reconstruct(job.NewState("default", "hello", "uid-1"), spec, status, list, start)
-		soon := job.Decide(job.DefaultConfig(), state, spec, start.Add(time.Second))
+		state := job.Reconstruct(job.State{}.Of("default", "hello", "uid-1"), spec, status, list, start)
+		soon := job.Decide(state, spec, start.Add(time.Second))
 		if len(soon.Creates) > 0 || len(state.Indexes) != 1 {
 			t.Errorf("tracked %v: creates %+v at once, failures %+v", tracked, soon.Creates, state.Indexes)
 		}

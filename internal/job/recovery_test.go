@@ -35,7 +35,7 @@ func TestEditEndsTheDelayOfRefusals(t *testing.T) {
 
 func TestTakenNameIsGivenUp(t *testing.T) {
 	c := newCluster(t, specOf(1, 1))
-	plan := job.Decide(c.config, c.state, c.spec, c.now)
+	plan := job.Decide(c.state, c.spec, c.now)
 	report := job.Report{CreateRefused: "already exists", NameTaken: true}
 	c.state = job.Apply(plan, report, c.now)
 	c.pass(time.Second).settle()

@@ -8,10 +8,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Edited takes in the Job's spec as it was read last, and returns the one to plan with.
-// Generations are compared for difference: they fall when etcd is restored, which also reverts
-// a deletion. What was refused may be accepted after an edit. The Pods are listed after an edit
-// that wants fewer of them or follows an unknown one: a forgotten plan may have created some.
+// Edited takes in the Job's spec as it was read last, and returns the one to plan with. Generations may fall: a restored
+// etcd also reverts a deletion. What was refused may be accepted after an edit. The Pods are listed after an edit that
+// wants fewer of them or follows an unknown one: a forgotten plan may have created some.
 func (s State) Edited(from, to Spec) (State, Spec) {
 	if from.Digest() == to.Digest() && from.Defaults == to.Defaults {
 		return s, from
@@ -28,17 +27,16 @@ func (s Spec) wantsFewer(other Spec) bool {
 		s.Completions != nil && (other.Completions == nil || *s.Completions < *other.Completions)
 }
 
-// DecideRaise returns the Plan for an edit that somebody has told and nobody has read, if all that it
-// changes is that more Pods are wanted, and the Plan creates some. It carries the edit's digest, so
-// nothing is done where the Job is not so.
-func DecideRaise(config Config, state State, from, to Spec, now time.Time) (plan Plan, ok bool) {
+// DecideRaise returns the Plan for an edit that somebody has told and nobody has read, if all it changes is that more
+// Pods are wanted, and the Plan creates some. It carries the edit's digest: nothing is done where the Job is not so.
+func DecideRaise(state State, from, to Spec, now time.Time) (plan Plan, ok bool) {
 	raised := from
 	raised.Generation, raised.Parallelism, raised.Completions = from.Generation+1, to.Parallelism, to.Completions
 	if raised.Digest() != to.Digest() || raised.Defaults != to.Defaults || to.wantsFewer(from) {
 		return Plan{}, false
 	}
 	state, _ = state.Edited(from, to)
-	plan = Decide(config, state, to, now)
+	plan = Decide(state, to, now)
 	return plan, len(plan.Creates) > 0 && !plan.Recorded() && !plan.Bulk()
 }
 
@@ -48,28 +46,21 @@ func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	retry := s.StatusRetry
 	s, spec := s.Edited(from, to)
 	s.StatusRetry = retry
-	if Overtaken(status, ByOthers{true, true}, s.base()) {
+	known := s.base()
+	s = s.takeStatus(status)
+	if Overtaken(status, ByOthers{true, true}, known) {
 		// By a forgotten plan or by somebody else: only the Job and its Pods tell which.
-		s = s.takeStatus(status)
 		s.Rebuild = true
 		return s, spec
 	}
-	s = s.rebase(status)
+	// Counters never fall.
+	s.Succeeded, s.Failed = max(s.Succeeded, status.Succeeded), max(s.Failed, status.Failed)
+	s.Completed, s.FailedIndexes = s.Completed.Union(s.WrittenCompleted), s.FailedIndexes.Union(s.WrittenFailed)
 	if spec.indexed() {
 		s.Succeeded = s.Completed.Len()
 	}
 	s.NeedsList = true
 	return s, spec
-}
-
-// rebase takes over the status that the API server has. Counters never fall.
-func (s State) rebase(current batchv1.JobStatus) State {
-	s.Succeeded = max(s.Succeeded, current.Succeeded)
-	s.Failed = max(s.Failed, current.Failed)
-	s = s.takeStatus(current)
-	s.Completed = s.Completed.Union(s.WrittenCompleted)
-	s.FailedIndexes = s.FailedIndexes.Union(s.WrittenFailed)
-	return s
 }
 
 // takeStatus takes the parts of a status that are not counted from Pods.
@@ -82,8 +73,8 @@ func (s State) takeStatus(status batchv1.JobStatus) State {
 	return s
 }
 
-// Base is what was known of a Job's status when a Plan was made: the Pods that it counts,
-// and those that it names in uncountedTerminatedPods, where Ostinato names none.
+// Base is what was known of a Job's status when a Plan was made: the Pods that it counts, and those in
+// uncountedTerminatedPods, where Ostinato names none.
 type Base struct {
 	Succeeded int32 `json:"succeeded,omitempty"`
 	Failed    int32 `json:"failed,omitempty"`
@@ -109,8 +100,6 @@ func Overtaken(status batchv1.JobStatus, by ByOthers, base Base) bool {
 }
 
 func uncounted(status batchv1.JobStatus) int {
-	if status.UncountedTerminatedPods == nil {
-		return 0
-	}
-	return len(status.UncountedTerminatedPods.Succeeded) + len(status.UncountedTerminatedPods.Failed)
+	pods := ptr.Deref(status.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
+	return len(pods.Succeeded) + len(pods.Failed)
 }

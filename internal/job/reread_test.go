@@ -27,8 +27,8 @@ func TestAJobWithAPastIsBegunFromWhatThereIsOfIt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			state := job.Begin("default", "work", "uid-1", test.spec, job.Begun(test.status))
-			plan := job.Decide(job.DefaultConfig(), state, test.spec, start)
+			state := job.Begin("default", "work", "uid-1", test.spec, job.HasStatus(test.status))
+			plan := job.Decide(state, test.spec, start)
 			equal(t, "list, to rebuild", [2]bool{plan.List, plan.Rebuild}, [2]bool{test.rebuild, test.rebuild})
 		})
 	}
@@ -62,7 +62,7 @@ func TestAnEditIsTakenWhateverItsGeneration(t *testing.T) {
 			state, taken := c.state.Edited(known, spec)
 			equal(t, "the spec to plan with", taken, spec)
 			equal(t, "the refused create is tried again", state.CreateRetry == (job.Retry{}), test.taken)
-			plan := job.Decide(c.config, state, spec, c.now)
+			plan := job.Decide(state, spec, c.now)
 			equal(t, "looks", plan.List || plan.Terminate != "", test.list)
 			equal(t, "terminates", plan.Terminate != "", spec.Suspend)
 		})
@@ -104,7 +104,7 @@ func TestAnEditThatIsOnlyToldIsPlannedWithWhereItWantsMorePods(t *testing.T) {
 			told := known
 			told.Generation++
 			test.edit(&told)
-			plan, ok := job.DecideRaise(c.config, c.state, known, told, c.now)
+			plan, ok := job.DecideRaise(c.state, known, told, c.now)
 			equal(t, "planned", ok, test.creates > 0)
 			if ok {
 				equal(t, "creates", len(plan.Creates), test.creates)
@@ -139,7 +139,7 @@ func TestPodsThatSomebodyElseCounted(t *testing.T) {
 func TestAnErrorDelaysWhatIsPlanned(t *testing.T) {
 	c := newCluster(t, specOf(1, 1))
 	for _, seconds := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
-		plan := job.Decide(c.config, c.state, c.spec, c.now)
+		plan := job.Decide(c.state, c.spec, c.now)
 		equal(t, "creates", len(plan.Creates), 1)
 		c.state = job.Apply(plan, job.Report{Error: "no kind of answer"}, c.now)
 		c.settle()

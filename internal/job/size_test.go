@@ -45,7 +45,7 @@ func (l large) state() (job.State, job.Spec) {
 			},
 		}}},
 	}
-	state := job.NewState("a-namespace", name, uuid(random))
+	state := job.State{}.Of("a-namespace", name, uuid(random))
 	state.StartTime = start.Truncate(time.Second)
 	state.Attempts = int64(l.completions)
 	var done, failed []int32
@@ -82,7 +82,7 @@ func (l large) state() (job.State, job.Spec) {
 			Pod: state.Pods[0].Name, UID: uuid(random), Message: printable(random, 256), Log: printable(random, 4<<10),
 		})
 	}
-	status := job.Decide(job.DefaultConfig(), state, spec, start).Next
+	status := job.Decide(state, spec, start).Next
 	state.Written, state.WrittenCompleted, state.WrittenFailed = status.Written, status.WrittenCompleted, status.WrittenFailed
 	return state, spec
 }
@@ -100,7 +100,7 @@ func printable(random *rand.Rand, length int) string {
 }
 
 // The largest Jobs: 100,000 completions with 5,000 Pods at a time, and the worst that
-// Config.MaxActive lets happen; with thousands of indexes, and with all of them,
+// maxActive lets happen; with thousands of indexes, and with all of them,
 // between two attempts.
 func TestTheLargestStatesFitIntoOnePayload(t *testing.T) {
 	tests := []large{
@@ -108,7 +108,7 @@ func TestTheLargestStatesFitIntoOnePayload(t *testing.T) {
 		{completions: 10_000, active: 1_000, failures: 5_000},
 		{completions: 100_000, active: 5_000, failures: 5_000},
 		{completions: 100_000, active: 5_000, failures: 95_000},
-		{completions: 100_000, active: job.DefaultConfig().MaxActive, failures: 90_000},
+		{completions: 100_000, active: maxActive, failures: 90_000},
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
@@ -141,7 +141,7 @@ func BenchmarkPlan(b *testing.B) {
 			state = state.Observe(ended(state, 500))
 			now := start.Add(time.Minute)
 			for b.Loop() {
-				job.Decide(job.DefaultConfig(), state, spec, now)
+				job.Decide(state, spec, now)
 			}
 		})
 	}
@@ -159,7 +159,7 @@ func BenchmarkApply(b *testing.B) {
 	state, spec := large{completions: 100_000, active: 5_000, failures: 5_000}.state()
 	state = state.Observe(ended(state, 500))
 	now := start.Add(time.Minute)
-	plan := job.Decide(job.DefaultConfig(), state, spec, now)
+	plan := job.Decide(state, spec, now)
 	report := job.Report{}
 	for i, create := range plan.Creates {
 		report.Created = append(report.Created, job.CreatedPod{Name: create.Name, UID: uidOf(i)})
@@ -239,8 +239,8 @@ func TestListsOfTheMostPodsAreRead(t *testing.T) {
 	for name, say := range hard {
 		for kind, spec := range map[string]job.Spec{"with a policy": spec, "without": {}} {
 			t.Run(name+" "+kind, func(t *testing.T) {
-				facts := pods(int(job.DefaultConfig().MaxActive), say)
-				short := job.Shortened(slices.Clone(facts), spec, job.DefaultConfig().MaxAttempts)
+				facts := pods(maxActive, say)
+				short := job.Shortened(slices.Clone(facts), spec)
 				equal(t, "Pods", len(short), len(facts))
 				data, err := json.Marshal(protocol.PodList{List: job.List{Facts: short}})
 				if err != nil {
@@ -260,7 +260,7 @@ func TestListsOfTheMostPodsAreRead(t *testing.T) {
 	}
 	t.Run("few", func(t *testing.T) {
 		facts := pods(100, hard["failed"])
-		equal(t, "facts", job.Shortened(slices.Clone(facts), job.Spec{}, 20), facts)
+		equal(t, "facts", job.Shortened(slices.Clone(facts), job.Spec{}), facts)
 	})
 }
 
@@ -277,7 +277,7 @@ func TestWhetherAStateFitsIsKnown(t *testing.T) {
 		"10,000 that failed and are not released yet": {10_000, hard["failed"], false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := job.NewState("a-namespace", "a-job", "uid-1")
+			state := job.State{}.Of("a-namespace", "a-job", "uid-1")
 			for _, fact := range pods(test.pods, test.say) {
 				state.Pods = append(state.Pods, job.Pod{PodFact: fact, Since: start})
 			}

@@ -46,16 +46,14 @@ type Spec struct {
 	MaxFailedIndexes     *int32 `json:"maxFailedIndexes,omitempty"`
 	// PodFailurePolicy is spec.podFailurePolicy; it names containers, exit codes and Pod conditions.
 	PodFailurePolicy *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
-	// HasSuccessPolicy says that an Indexed Job has a spec.successPolicy, which can't be
-	// edited. Its text stays in the object (MatchedRule).
+	// HasSuccessPolicy: an Indexed Job has a spec.successPolicy, which is immutable and stays in the object (MatchedRule).
 	HasSuccessPolicy bool `json:"hasSuccessPolicy,omitempty"`
 	// ManualSelector is spec.manualSelector: Pods that match may exist before the Job.
 	ManualSelector bool `json:"manualSelector,omitempty"`
 	// PendingDeadlineSeconds is how long a Pod may wait for its start before its
 	// attempt fails (names.PendingDeadlineAnnotation); 0 means for ever.
 	PendingDeadlineSeconds int64 `json:"pendingDeadlineSeconds,omitempty"`
-	// BackoffBaseSeconds and BackoffCapSeconds bound the delay of Pods after
-	// failures; 0 means that the Job does not say.
+	// BackoffBaseSeconds and BackoffCapSeconds bound the delay of Pods after failures; 0: the Job does not say.
 	BackoffBaseSeconds int64 `json:"backoffBaseSeconds,omitempty"`
 	BackoffCapSeconds  int64 `json:"backoffCapSeconds,omitempty"`
 	// Mistakes are annotations that can't be read, in words; they are announced once and otherwise count as not given.
@@ -96,7 +94,17 @@ func SpecOf(job *batchv1.Job) Spec {
 	if job.Spec.PodReplacementPolicy == nil && job.Spec.PodFailurePolicy != nil {
 		spec.PodReplacementPolicy = batchv1.Failed
 	}
-	spec.readAnnotations(job)
+	spec.PendingDeadlineSeconds = spec.seconds(job, names.PendingDeadlineAnnotation)
+	spec.BackoffBaseSeconds = spec.seconds(job, names.BackoffBaseAnnotation)
+	spec.BackoffCapSeconds = spec.seconds(job, names.BackoffCapAnnotation)
+	// What these annotations say, whoever reads the object asks kept.Of and steering.Accepts.
+	for _, mistake := range []string{
+		kept.Mistake(job.Annotations), kept.Mistake(job.Spec.Template.Annotations), steering.Mistake(job.Annotations),
+	} {
+		if mistake != "" && !slices.Contains(spec.Mistakes, mistake) {
+			spec.Mistakes = append(spec.Mistakes, mistake)
+		}
+	}
 	return spec
 }
 
@@ -117,21 +125,7 @@ func (s Spec) Digest() string {
 // maxAnnotationSeconds bounds the annotations that give a time: ten years.
 const maxAnnotationSeconds = 10 * 365 * 24 * 3600
 
-// readAnnotations reads the extensions that a Job or its Pod template asks for by annotation. Whoever
-// reads the object asks kept.Of and steering.Accepts; here only what is wrong with these is found.
-func (s *Spec) readAnnotations(job *batchv1.Job) {
-	s.PendingDeadlineSeconds = s.seconds(job, names.PendingDeadlineAnnotation)
-	s.BackoffBaseSeconds = s.seconds(job, names.BackoffBaseAnnotation)
-	s.BackoffCapSeconds = s.seconds(job, names.BackoffCapAnnotation)
-	for _, mistake := range []string{
-		kept.Mistake(job.Annotations), kept.Mistake(job.Spec.Template.Annotations), steering.Mistake(job.Annotations),
-	} {
-		if mistake != "" && !slices.Contains(s.Mistakes, mistake) {
-			s.Mistakes = append(s.Mistakes, mistake)
-		}
-	}
-}
-
+// seconds reads an extension that a Job or its Pod template asks for by annotation; 0 where neither does.
 func (s *Spec) seconds(job *batchv1.Job, key string) int64 {
 	value, ok := job.Annotations[key]
 	if !ok {
@@ -150,7 +144,7 @@ func (s *Spec) seconds(job *batchv1.Job, key string) int64 {
 
 // Defaults apply to Jobs that do not say otherwise by annotation.
 type Defaults struct {
-	// BackoffBase and BackoffCap bound the delay of Pods after failures; 0 means DefaultConfig's.
+	// BackoffBase and BackoffCap bound the delay of Pods after failures; 0 means upstream's.
 	BackoffBase time.Duration `json:"backoffBase,omitempty"`
 	BackoffCap  time.Duration `json:"backoffCap,omitempty"`
 }
@@ -161,10 +155,8 @@ func (s Spec) WithDefaults(defaults Defaults) Spec {
 	return s
 }
 
-// configure returns the constants with the Job's own, or the defaults, in their
-// place. A base beyond the cap is the cap.
-func (s Spec) configure(config Config) Config {
-	config.BackoffBase = cmp.Or(time.Duration(s.BackoffBaseSeconds)*time.Second, s.Defaults.BackoffBase, config.BackoffBase)
-	config.BackoffCap = cmp.Or(time.Duration(s.BackoffCapSeconds)*time.Second, s.Defaults.BackoffCap, config.BackoffCap)
-	return config
+// backoff returns the bounds of the delay of Pods after failures: the Job's, or the defaults. The cap wins.
+func (s Spec) backoff() (base, limit time.Duration) {
+	return cmp.Or(time.Duration(s.BackoffBaseSeconds)*time.Second, s.Defaults.BackoffBase, DefaultBackoffBase),
+		cmp.Or(time.Duration(s.BackoffCapSeconds)*time.Second, s.Defaults.BackoffCap, DefaultBackoffCap)
 }

@@ -38,8 +38,7 @@ type State struct {
 	CompletionTime time.Time `json:"completionTime,omitzero"`
 	// Conditions are those of batch/v1's types, in the order in which they were appended.
 	Conditions []batchv1.JobCondition `json:"conditions,omitempty"`
-	// Verdict is recorded before the first Pod is deleted for it, and stands while the API
-	// server refuses the status that contains it.
+	// Verdict is recorded before the first Pod is deleted for it, and stands while the status with it is refused.
 	Verdict Verdict `json:"verdict,omitzero"`
 	// Concluded is set when all Pods that had not ended were deleted for the Verdict.
 	Concluded bool `json:"concluded,omitempty"`
@@ -100,8 +99,7 @@ const (
 	PodFailed    Fate = "Failed"
 	// PodIgnored failed and is not counted, by a rule of spec.podFailurePolicy.
 	PodIgnored Fate = "Ignored"
-	// PodUncounted will never be counted: removed by suspension or scale-down, or
-	// left over when the Job succeeded or was deleted.
+	// PodUncounted is never counted: removed by suspension or scale-down, or left when the Job succeeded or was deleted.
 	PodUncounted Fate = "Uncounted"
 )
 
@@ -131,19 +129,13 @@ type Silence struct {
 	Lists int32 `json:"lists,omitempty"`
 }
 
-// NewState returns the State of a Job that nothing was done for yet.
-func NewState(namespace, name, uid string) State {
-	return State{Namespace: namespace, Name: name, UID: uid}
-}
-
 // Of returns the State as that of this Job, whatever it says itself.
 func (s State) Of(namespace, name, uid string) State {
 	s.Namespace, s.Name, s.UID = namespace, name, uid
 	return s
 }
 
-// BeingDeleted returns the UIDs of the Pods that are known to be deleted and whose end is
-// not known yet. It is never nil.
+// BeingDeleted returns the UIDs of the Pods that are being deleted and whose end is not known yet. It is never nil.
 func (s State) BeingDeleted() []string {
 	return s.uids(func(pod Pod) bool { return pod.Fate == Undecided && pod.terminating() })
 }
@@ -172,21 +164,18 @@ func (p Pod) active() bool { return !p.done() && !p.Deleting }
 // terminating Pods still run and are being deleted (parity 2.6).
 func (p Pod) terminating() bool { return !p.done() && p.Deleting }
 
-// finished reports how an undecided Pod is to be counted, if it is to be now. One that is being
-// deleted counts as failed unless the replacement policy waits for its end (parity 2.6).
-func (p Pod) finished(policy batchv1.PodReplacementPolicy) (fate Fate, ok bool) {
+// finished returns how an undecided Pod is to be counted now. One that is being deleted counts as failed unless the
+// replacement policy waits for its end (parity 2.6).
+func (p Pod) finished(policy batchv1.PodReplacementPolicy) Fate {
 	switch {
 	case p.Disowned:
-		return PodUncounted, true
+		return PodUncounted
 	case p.Phase == corev1.PodSucceeded:
-		return PodSucceeded, true
-	case p.Phase == corev1.PodFailed, p.Gone, p.PendingFailed:
-		return PodFailed, true
-	case p.Deleting && policy != batchv1.Failed:
-		return PodFailed, true
-	default:
-		return Undecided, false
+		return PodSucceeded
+	case p.Phase == corev1.PodFailed, p.Gone, p.PendingFailed, p.Deleting && policy != batchv1.Failed:
+		return PodFailed
 	}
+	return Undecided
 }
 
 func (p *pass) active() int32 { return p.state.tally(Pod.active) + int32(len(p.plan.Creates)) }

@@ -10,39 +10,33 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// status returns the status that the State amounts to, with creates in flight
-// counted as active. Conditions are Ostinato's only. Ready is nil while Pods are
-// active: PodWatch alone writes status.ready then, since it hears of every change.
-func (s State) status(spec Spec, creating int32) *batchv1.JobStatus {
-	var failedIndexes *string
-	if spec.indexed() && spec.BackoffLimitPerIndex != nil {
-		failedIndexes = ptr.To(s.FailedIndexes.String())
-	}
-	active := s.tally(Pod.active) + creating
-	var ready *int32
-	if active == 0 {
-		ready = new(int32)
-	}
-	return &batchv1.JobStatus{
-		Conditions:     slices.Clone(s.Conditions),
-		StartTime:      timeOrNil(s.StartTime),
-		CompletionTime: timeOrNil(s.CompletionTime),
-		Active:         active,
-		Ready:          ready,
-		Terminating:    ptr.To(s.tally(Pod.terminating)),
-		Succeeded:      s.reportedSuccesses(spec),
-		Failed:         s.Failed,
+// status returns the status that the State amounts to, creates included. Conditions are Ostinato's only. Ready is nil
+// while Pods are active: PodWatch alone writes status.ready then, since it hears of every change.
+func (p *pass) status() *batchv1.JobStatus {
+	status := &batchv1.JobStatus{
+		Conditions:     slices.Clone(p.state.Conditions),
+		StartTime:      timeOrNil(p.state.StartTime),
+		CompletionTime: timeOrNil(p.state.CompletionTime),
+		Active:         p.active(),
+		Terminating:    ptr.To(p.terminating()),
+		Succeeded:      p.state.reportedSuccesses(p.spec),
+		Failed:         p.state.Failed,
 
-		CompletedIndexes: s.Completed.String(),
-		FailedIndexes:    failedIndexes,
+		CompletedIndexes: p.state.Completed.String(),
 		// History is the log that upstream keeps in the lists; non-nil as upstream leaves it (parity 2.11).
 		UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
 	}
+	if p.spec.perIndex() {
+		status.FailedIndexes = ptr.To(p.state.FailedIndexes.String())
+	}
+	if status.Active == 0 {
+		status.Ready = new(int32)
+	}
+	return status
 }
 
-// reportedSuccesses is status.succeeded. The API server lets it fall only while
-// completions equals parallelism, so where these differ again before the indexes of
-// a Job that was scaled down were taken out of it, it stays as it is (parity 2.17).
+// reportedSuccesses is status.succeeded. The API server lets it fall only while completions equals parallelism. So it
+// stays where these differ again before the indexes of a Job that was scaled down were taken out of it (parity 2.17).
 func (s State) reportedSuccesses(spec Spec) int32 {
 	elastic := spec.indexed() && spec.Completions != nil && *spec.Completions == spec.Parallelism
 	if s.Written == nil || elastic {
@@ -51,17 +45,18 @@ func (s State) reportedSuccesses(spec Spec) int32 {
 	return max(s.Succeeded, s.Written.Succeeded)
 }
 
-// writeStatus asks for the status to be written when it changed. While a refusal
-// delays it, everything that follows from a written status waits too.
+// writeStatus asks for a changed status to be written. While a refusal delays it, all that follows from it waits too.
 func (p *pass) writeStatus() {
-	if p.now.Before(p.state.StatusRetry.Until) {
-		p.wake(p.state.StatusRetry.Until, WakeStatusRetry)
+	if p.waits(p.state.StatusRetry.Until, WakeStatusRetry) {
 		p.state = p.state.withStatusOf(p.before)
 		p.plan.Releases, p.plan.Events, p.plan.Handled = nil, nil, nil
 		return
 	}
-	status := p.state.status(p.spec, int32(len(p.plan.Creates)))
-	if !p.restates() && equalStatus(status, p.state.Written) && p.state.Completed.Equal(p.state.WrittenCompleted) && p.state.FailedIndexes.Equal(p.state.WrittenFailed) {
+	// What is said with a status goes first: it is left unsaid with one that is there already.
+	restates := p.state.Unanswered && len(p.plan.Events) == 0 && len(p.plan.Handled) == 0
+	status := p.status()
+	if !restates && equalStatus(status, p.state.Written) &&
+		p.state.Completed.Equal(p.state.WrittenCompleted) && p.state.FailedIndexes.Equal(p.state.WrittenFailed) {
 		return
 	}
 	counted := p.state.counted()
@@ -69,12 +64,6 @@ func (p *pass) writeStatus() {
 	p.plan.Status, p.plan.Counted = status, counted[:min(len(counted), MaxCounted)]
 	p.state.Written = withoutIndexes(*status)
 	p.state.WrittenCompleted, p.state.WrittenFailed = p.state.Completed, p.state.FailedIndexes
-}
-
-// restates reports whether a status is to be written even if it is the one that is known. What
-// is said with a status goes first: it is left unsaid with one that is there already.
-func (p *pass) restates() bool {
-	return p.state.Unanswered && len(p.plan.Events) == 0 && len(p.plan.Handled) == 0
 }
 
 // withoutIndexes leaves out the strings of indexes, which can be long.
@@ -85,10 +74,7 @@ func withoutIndexes(status batchv1.JobStatus) *batchv1.JobStatus {
 
 // Status returns the status that the API server last accepted; the zero status before the first.
 func (s State) Status() batchv1.JobStatus {
-	if s.Written == nil {
-		return batchv1.JobStatus{}
-	}
-	status := *s.Written
+	status := ptr.Deref(s.Written, batchv1.JobStatus{})
 	status.CompletedIndexes = s.WrittenCompleted.String()
 	if !s.WrittenFailed.IsZero() {
 		status.FailedIndexes = ptr.To(s.WrittenFailed.String())
@@ -141,14 +127,10 @@ func conditionOf(conditions []batchv1.JobCondition, kind batchv1.JobConditionTyp
 	return nil
 }
 
-func (p *pass) hasCondition(kind batchv1.JobConditionType, status corev1.ConditionStatus) bool {
-	condition := conditionOf(p.state.Conditions, kind)
-	return condition != nil && condition.Status == status
-}
-
 // setCondition sets a condition, keeping its place in the list; it reports whether that changed anything.
 func (p *pass) setCondition(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) bool {
-	if p.hasCondition(kind, status) {
+	old := conditionOf(p.state.Conditions, kind)
+	if old != nil && old.Status == status {
 		return false
 	}
 	condition := batchv1.JobCondition{
@@ -156,7 +138,7 @@ func (p *pass) setCondition(kind batchv1.JobConditionType, status corev1.Conditi
 		LastProbeTime:      metav1.NewTime(p.second),
 		LastTransitionTime: metav1.NewTime(p.second),
 	}
-	if old := conditionOf(p.state.Conditions, kind); old != nil {
+	if old != nil {
 		*old = condition
 	} else {
 		p.state.Conditions = append(p.state.Conditions, condition)

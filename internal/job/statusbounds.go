@@ -17,8 +17,7 @@ import (
 const (
 	// maxStatus bounds its JSON without the indexes, in bytes.
 	maxStatus = 64 << 10
-	// MaxStatusIndexes bounds completedIndexes and failedIndexes each, in bytes: every second
-	// one of 100,000 takes 300 kB.
+	// MaxStatusIndexes bounds completedIndexes and failedIndexes each: every second one of 100,000 takes 300 kB.
 	MaxStatusIndexes = 512 << 10
 	// MaxConditionText bounds the message of a condition, in bytes.
 	MaxConditionText = 1024

@@ -48,21 +48,18 @@ func (p *pass) successPolicy() *Verdict {
 	if !p.spec.HasSuccessPolicy || p.state.Completed.IsZero() {
 		return nil
 	}
-	now := Judged{Completed: p.state.Completed.Len(), Completions: p.completions()}
-	known := p.state.Judged
-	if known.Completed != now.Completed || known.Completions != now.Completions {
-		p.state.Judged = now
-		p.plan.Judge = p.state.Completed
+	now, known := Judged{Completed: p.state.Completed.Len(), Completions: p.completions()}, p.state.Judged
+	switch {
+	case known.Completed != now.Completed, known.Completions != now.Completions:
+		p.state.Judged, p.plan.Judge = now, p.state.Completed
 		return nil
-	}
-	if known.Rule == nil {
+	case known.Rule == nil:
 		return nil
 	}
 	return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", *known.Rule)}
 }
 
-// Matched returns the State after nothing of a Plan was carried out, since the indexes of
-// Judge meet this rule of spec.successPolicy.
+// Matched returns the State after nothing of a Plan was carried out, since Judge meets this rule of spec.successPolicy.
 func (p Plan) Matched(rule int32) State {
 	state := p.before
 	state.Judged = p.Next.Judged

@@ -18,29 +18,23 @@ const (
 	TerminateForVerdict Termination = "Verdict"
 )
 
-// Targets returns the Pods that are to be ended: those that can run and are not being deleted.
-func (t Termination) Targets(pods []PodFact) []Delete {
+// Targets returns the Pods that are to be ended: those that can run and are not being deleted. A suspension removes also
+// those that somebody has deleted meanwhile, as upstream removes what its cache has as active: those of undecided, whose
+// end the caller did not know, without deleting, which were being deleted when it heard of the suspension (nil: unknown).
+func (t Termination) Targets(pods []PodFact, undecided, deleting []string) []Delete {
+	suspends := t == TerminateForSuspension
+	overtaken := sets.New[string]()
+	if suspends && deleting != nil {
+		overtaken.Insert(undecided...).Delete(deleting...)
+	}
 	var targets []Delete
 	for _, pod := range pods {
-		if !pod.Ended() && !pod.Deleting && !pod.Disowned {
-			targets = append(targets, Delete{Name: pod.Name, UID: pod.UID, Release: t == TerminateForSuspension})
-		}
-	}
-	return targets
-}
-
-// Overtaken returns the Pods that the caller meant to remove and somebody has deleted meanwhile:
-// those of undecided, whose end it did not know, without deleting, which were being deleted when it
-// heard of the suspension (nil: unknown). Upstream too removes what its cache has as active.
-func (t Termination) Overtaken(pods []PodFact, undecided, deleting []string) []Delete {
-	if t != TerminateForSuspension || deleting == nil {
-		return nil
-	}
-	meant := sets.New(undecided...).Delete(deleting...)
-	var targets []Delete
-	for _, pod := range pods {
-		if meant.Has(pod.UID) && pod.Deleting && pod.Tracked && !pod.Ended() && !pod.Disowned {
-			targets = append(targets, Delete{Name: pod.Name, UID: pod.UID, Release: true})
+		if !pod.Ended() && !pod.Disowned && (!pod.Deleting || pod.Tracked && overtaken.Has(pod.UID)) {
+			target := Delete{Name: pod.Name, UID: pod.UID, Release: suspends}
+			if suspends && pod.Tracked && !pod.Deleting {
+				target.Version = pod.Version
+			}
+			targets = append(targets, target)
 		}
 	}
 	return targets
@@ -55,18 +49,15 @@ func (p Plan) Recorded() bool {
 
 // decides reports whether another plan would not take back what the Plan does.
 func (p Plan) decides() bool {
-	return p.Terminate != "" || len(p.Deletes) > 0 || len(p.Creates) > 0 && p.Next.hasFailures()
+	failed := p.Next.Failed > 0 || p.Next.Backoff.Failures > 0 ||
+		slices.ContainsFunc(p.Next.Indexes, func(record IndexRecord) bool { return record.Failures+record.Ignored > 0 })
+	return p.Terminate != "" || len(p.Deletes) > 0 || len(p.Creates) > 0 && failed
 }
 
 // Bulk reports whether the Plan is work on many Pods.
 func (p Plan) Bulk() bool { return Bulk(len(p.Creates)+len(p.Deletes), len(p.Releases)) }
 
-func (s State) hasFailures() bool {
-	return s.Failed > 0 || s.Backoff.Failures > 0 || slices.ContainsFunc(s.Indexes, func(record IndexRecord) bool { return record.Failures+record.Ignored > 0 })
-}
-
-// Asked returns the State while the Plan is under way. Where no answer comes it stays, and a
-// list tells what became of a Plan that is recorded.
+// Asked returns the State while the Plan is under way. If no answer comes, a list tells what became of a recorded Plan.
 func (p Plan) Asked() State {
 	state := p.before
 	if p.Terminate != "" {
@@ -98,7 +89,7 @@ func (p Plan) Terminated(list List, asked, now time.Time) State {
 	known := byUID(state.Pods)
 	for _, failure := range list.Failures {
 		if pod := known[failure.UID]; pod != nil {
-			pod.Retry = pod.Retry.refused(p.config.RetryBase, p.config.podRetryCap(), failure.Message, now)
+			pod.Retry = pod.Retry.refused(p.podRetryCap, failure.Message, now)
 		}
 	}
 	state.Concluded = state.Verdict != (Verdict{})

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -13,13 +14,11 @@ import (
 // Bounds of what is planned with. They are above all that Ostinato and the API server
 // make, and keep what anybody may send to Temporal from taking memory or time.
 const (
-	// MaxStatePods bounds the Pods of a State, and so those whose end it does not know; twice what
-	// Config.MaxActive lets run.
-	MaxStatePods = 20_000
+	// MaxStatePods bounds the Pods of a State, and so those whose end it does not know.
+	MaxStatePods = 2 * maxActive
 	// MaxCounted bounds the UIDs of counted Pods that a plan notes. A Job has room for fewer.
 	MaxCounted = 10_000
-	// maxFactText bounds a text of a fact, in bytes: PodWatch cuts messages to 256 and reasons
-	// to 128, and a name of Kubernetes has 253 at most.
+	// maxFactText bounds a text of a fact, in bytes: PodWatch cuts messages to 256, and a name has 253 at most.
 	maxFactText = 1024
 	// maxFactTexts bounds all texts of a fact in sum, in bytes.
 	maxFactTexts = 16 << 10
@@ -48,27 +47,25 @@ const (
 
 // Validate reports whether the Spec can be that of a Job object: anybody who may write to Temporal may have sent it.
 func (s Spec) Validate() error {
-	err := within(
-		number{"parallelism", int64(s.Parallelism), unbounded},
-		number{"completions", int64(ptr.Deref(s.Completions, 0)), unbounded},
-		number{"backoffLimit", int64(s.BackoffLimit), unbounded},
-		number{"backoffLimitPerIndex", int64(ptr.Deref(s.BackoffLimitPerIndex, 0)), unbounded},
-		number{"maxFailedIndexes", int64(ptr.Deref(s.MaxFailedIndexes, 0)), unbounded},
-		number{"activeDeadlineSeconds", ptr.Deref(s.ActiveDeadlineSeconds, 0), unbounded},
-		number{"pendingDeadlineSeconds", s.PendingDeadlineSeconds, maxAnnotationSeconds},
-		number{"backoffBaseSeconds", s.BackoffBaseSeconds, maxAnnotationSeconds},
-		number{"backoffCapSeconds", s.BackoffCapSeconds, maxAnnotationSeconds},
-		number{"defaults.backoffBase", int64(s.Defaults.BackoffBase), unbounded},
-		number{"defaults.backoffCap", int64(s.Defaults.BackoffCap), unbounded},
-		number{"mistakes", int64(len(s.Mistakes)), maxList},
+	return cmp.Or(
+		within(
+			number{"parallelism", int64(s.Parallelism), unbounded},
+			number{"completions", int64(ptr.Deref(s.Completions, 0)), unbounded},
+			number{"backoffLimit", int64(s.BackoffLimit), unbounded},
+			number{"backoffLimitPerIndex", int64(ptr.Deref(s.BackoffLimitPerIndex, 0)), unbounded},
+			number{"maxFailedIndexes", int64(ptr.Deref(s.MaxFailedIndexes, 0)), unbounded},
+			number{"activeDeadlineSeconds", ptr.Deref(s.ActiveDeadlineSeconds, 0), unbounded},
+			number{"pendingDeadlineSeconds", s.PendingDeadlineSeconds, maxAnnotationSeconds},
+			number{"backoffBaseSeconds", s.BackoffBaseSeconds, maxAnnotationSeconds},
+			number{"backoffCapSeconds", s.BackoffCapSeconds, maxAnnotationSeconds},
+			number{"defaults.backoffBase", int64(s.Defaults.BackoffBase), unbounded},
+			number{"defaults.backoffCap", int64(s.Defaults.BackoffCap), unbounded},
+			number{"mistakes", int64(len(s.Mistakes)), maxList},
+		),
+		short(maxMistake, string(s.CompletionMode), string(s.RestartPolicy), string(s.PodReplacementPolicy)),
+		short(maxMistake, s.Mistakes...),
+		validatePolicy(s.PodFailurePolicy),
 	)
-	if err != nil {
-		return err
-	}
-	if err := short(maxMistake, append([]string{string(s.CompletionMode), string(s.RestartPolicy), string(s.PodReplacementPolicy)}, s.Mistakes...)...); err != nil {
-		return err
-	}
-	return validatePolicy(s.PodFailurePolicy)
 }
 
 func validatePolicy(failure *batchv1.PodFailurePolicy) error {
@@ -112,7 +109,7 @@ func (s State) Validate() error {
 	err := within(
 		number{"pods", int64(len(s.Pods)), MaxStatePods},
 		number{"indexes", int64(len(s.Indexes)), maxIndexRecords},
-		number{"evidence", int64(len(s.Evidence)), int64(DefaultConfig().MaxAttempts)},
+		number{"evidence", int64(len(s.Evidence)), maxAttempts},
 		number{"announced", int64(len(s.Announced)), maxList},
 		number{"attempts", s.Attempts, unbounded},
 		number{"dropped.attempts", s.Dropped.Attempts, unbounded},
@@ -148,13 +145,11 @@ func (s State) Validate() error {
 			return err
 		}
 	}
-	if err := validateConditions(s.Conditions); err != nil {
-		return err
+	if v := s.Verdict; v != (Verdict{}) && (!slices.Contains(ConditionReasons(v.Interim), v.Reason) || len(v.Message) > MaxConditionText) {
+		return fmt.Errorf("a verdict %.64q for the reason %.64q, with a message of %d bytes", string(v.Interim), v.Reason, len(v.Message))
 	}
-	if s.Verdict != (Verdict{}) && (!slices.Contains(ConditionReasons(s.Verdict.Interim), s.Verdict.Reason) || len(s.Verdict.Message) > MaxConditionText) {
-		return fmt.Errorf("a verdict %.64q for the reason %.64q, with a message of %d bytes", string(s.Verdict.Interim), s.Verdict.Reason, len(s.Verdict.Message))
-	}
-	return errors.Join(
+	return cmp.Or(
+		validateConditions(s.Conditions),
 		short(maxMistake, s.Announced...),
 		short(maxText, s.CreateRetry.Message, s.StatusRetry.Message, s.ErrorRetry.Message),
 	)

@@ -75,12 +75,12 @@ func FuzzDecide(f *testing.F) {
 			return
 		}
 		now := time.Unix(seconds%(1<<33), 0)
-		plan := job.Decide(job.DefaultConfig(), state, spec, now)
+		plan := job.Decide(state, spec, now)
 		state = job.Apply(plan, job.Report{}, now)
 		for _, pod := range state.Pods {
 			state = state.Observe([]job.PodFact{pod.PodFact})
 		}
-		job.Decide(job.DefaultConfig(), state, spec, now.Add(time.Hour))
+		job.Decide(state, spec, now.Add(time.Hour))
 		if _, err := json.Marshal(state); err != nil {
 			t.Fatal(err)
 		}

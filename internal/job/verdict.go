@@ -5,10 +5,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
-// Verdict is a decision that ends the Job: the interim condition that is written
-// first, and copied into the terminal one when nothing runs any more.
+// Verdict is a decision that ends the Job: an interim condition, which becomes the terminal one when nothing runs.
 type Verdict struct {
 	// Interim is SuccessCriteriaMet or FailureTarget.
 	Interim batchv1.JobConditionType `json:"interim"`
@@ -18,25 +18,31 @@ type Verdict struct {
 
 func (v Verdict) failure() bool { return v.Interim == batchv1.JobFailureTarget }
 
-// checks are the tests of parity 2.7 step 7 in upstream's order: the first that
-// returns a verdict wins. A recorded verdict can't be overruled.
-var checks = []func(*pass) *Verdict{
-	func(p *pass) *Verdict { return p.state.decided() },
-	(*pass).podFailurePolicy,
-	(*pass).backoffLimitExceeded,
-	(*pass).deadlineExceeded,
-	(*pass).maxFailedIndexesExceeded,
-	(*pass).allIndexesOver,
-	(*pass).successPolicy,
+// limits are those by which a Job fails (parity 2.7 step 7), in upstream's order.
+var limits = []struct {
+	reason, message string
+	exceeded        func(*pass) bool
+}{
+	{batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit", (*pass).backoffLimitExceeded},
+	{batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline", (*pass).deadlineExceeded},
+	{batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes", (*pass).tooManyFailed},
+	{batchv1.JobReasonFailedIndexes, "Job has failed indexes", (*pass).allIndexesOver},
 }
 
+// decide returns the verdict on the Job; nil for none yet. A recorded verdict can't be overruled.
 func (p *pass) decide() *Verdict {
-	for _, check := range checks {
-		if verdict := check(p); verdict != nil {
-			return verdict
+	if verdict := p.state.decided(); verdict != nil {
+		return verdict
+	}
+	if p.failJob != "" {
+		return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonPodFailurePolicy, p.failJob}
+	}
+	for _, limit := range limits {
+		if limit.exceeded(p) {
+			return &Verdict{batchv1.JobFailureTarget, limit.reason, limit.message}
 		}
 	}
-	return nil
+	return p.successPolicy()
 }
 
 // decided returns the recorded verdict, in the conditions or not; nil if there is none.
@@ -60,19 +66,12 @@ func (s State) terminal() *batchv1.JobCondition {
 	return firstTrue(s.Conditions, batchv1.JobComplete, batchv1.JobFailed)
 }
 
-func (p *pass) backoffLimitExceeded() *Verdict {
-	if p.state.Failed <= p.spec.BackoffLimit && !p.restartLimitExceeded() {
-		return nil
-	}
-	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded,
-		"Job has reached the specified backoff limit"}
-}
-
-// restartLimitExceeded applies the back-off limit to container restarts in place:
-// the sum over Pods that are pending or running, terminating ones included.
-func (p *pass) restartLimitExceeded() bool {
-	if p.spec.RestartPolicy != corev1.RestartPolicyOnFailure {
-		return false
+// backoffLimitExceeded applies spec.backoffLimit to the Pods that failed, and to container restarts
+// in place: the sum over Pods that are pending or running, terminating ones included.
+func (p *pass) backoffLimitExceeded() bool {
+	failed := p.state.Failed > p.spec.BackoffLimit
+	if failed || p.spec.RestartPolicy != corev1.RestartPolicyOnFailure {
+		return failed
 	}
 	restarts := int32(0)
 	for _, pod := range p.state.Pods {
@@ -80,57 +79,37 @@ func (p *pass) restartLimitExceeded() bool {
 			restarts += pod.Restarts
 		}
 	}
-	if p.spec.BackoffLimit == 0 {
-		return restarts > 0
-	}
-	return restarts >= p.spec.BackoffLimit
+	return restarts > 0 && restarts >= p.spec.BackoffLimit
 }
 
-func (p *pass) deadlineExceeded() *Verdict {
-	deadline, ok := p.deadline()
-	if !ok || p.now.Before(deadline) {
-		return nil
-	}
-	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded,
-		"Job was active longer than specified deadline"}
+func (p *pass) deadlineExceeded() bool {
+	deadline, ok := p.spec.deadline(p.state.StartTime)
+	return ok && !p.now.Before(deadline)
 }
 
-func (p *pass) maxFailedIndexesExceeded() *Verdict {
-	if !p.perIndex() || p.spec.MaxFailedIndexes == nil || p.state.FailedIndexes.Len() <= *p.spec.MaxFailedIndexes {
-		return nil
-	}
-	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonMaxFailedIndexesExceeded,
-		"Job has exceeded the specified maximal number of failed indexes"}
+func (p *pass) tooManyFailed() bool {
+	return p.spec.perIndex() && p.spec.MaxFailedIndexes != nil && p.state.FailedIndexes.Len() > *p.spec.MaxFailedIndexes
 }
 
-// allIndexesOver decides that no index is left to run and some have failed.
-func (p *pass) allIndexesOver() *Verdict {
+// allIndexesOver reports whether no index is left to run and some have failed.
+func (p *pass) allIndexesOver() bool {
 	failed := p.state.FailedIndexes.Len()
-	if !p.perIndex() || failed == 0 || failed+p.state.Completed.Len() < p.completions() {
-		return nil
-	}
-	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonFailedIndexes, "Job has failed indexes"}
+	return p.spec.perIndex() && failed > 0 && failed+p.state.Completed.Len() >= p.completions()
 }
 
-// deadline returns when activeDeadlineSeconds ends; ok is false for a Job that has none or is suspended.
-func (p *pass) deadline() (deadline time.Time, ok bool) {
-	if p.spec.ActiveDeadlineSeconds == nil || p.spec.Suspend || p.state.StartTime.IsZero() {
+// deadline returns when activeDeadlineSeconds ends for a Job that started then; ok is false for none or while suspended.
+func (s Spec) deadline(started time.Time) (deadline time.Time, ok bool) {
+	if s.ActiveDeadlineSeconds == nil || s.Suspend || started.IsZero() {
 		return time.Time{}, false
 	}
-	return p.spec.deadline(p.state.StartTime), true
-}
-
-// deadline returns when activeDeadlineSeconds, which must be set, ends for a Job that started then.
-func (s Spec) deadline(started time.Time) time.Time {
-	return started.Add(time.Duration(min(*s.ActiveDeadlineSeconds, int64(maxDeadline/time.Second))) * time.Second)
+	return started.Add(time.Duration(min(*s.ActiveDeadlineSeconds, int64(maxDeadline/time.Second))) * time.Second), true
 }
 
 // maxDeadline keeps activeDeadlineSeconds inside what a time.Duration can hold.
 const maxDeadline = 100 * 365 * 24 * time.Hour
 
-// conclude records the verdict and deletes every active Pod, which keeps its finalizer until it
-// is counted. Under a failure all Pods count as failed at once, unless podFailurePolicy ignores
-// them; under a success the rest is not counted (parity 2.11).
+// conclude records the verdict and deletes every active Pod, which keeps its finalizer until it is counted. Under a
+// failure all Pods count as failed at once, unless podFailurePolicy ignores them; under a success none does (parity 2.11).
 func (p *pass) conclude(v Verdict) {
 	p.setCondition(v.Interim, corev1.ConditionTrue, v.Reason, v.Message)
 	for i := range p.state.Pods {
@@ -151,12 +130,9 @@ func (p *pass) conclude(v Verdict) {
 			p.count(pod, PodFailed)
 		}
 	}
-	if p.state.StartTime.IsZero() && !p.exemptFromStart() {
+	// The API server lets a suspended Job of no completions finish without a startTime (parity 2.17).
+	exempt := p.spec.Suspend && ptr.Deref(p.spec.Completions, 1) == 0
+	if p.state.StartTime.IsZero() && !exempt {
 		p.state.StartTime = p.second
 	}
-}
-
-// exemptFromStart reports whether the API server lets the Job finish without a startTime (parity 2.17).
-func (p *pass) exemptFromStart() bool {
-	return p.spec.Suspend && p.spec.Completions != nil && *p.spec.Completions == 0
 }

@@ -13,50 +13,40 @@ func (p *pass) wake(at time.Time, reason WakeReason) {
 	}
 }
 
-// pause waits until what an error has stopped is to be tried again.
-func (p *pass) pause() {
-	retry := p.state.ErrorRetry
-	p.wake(retry.Until, WakeErrorRetry)
-	p.plan.Waiting = fmt.Sprintf("an error (%s); next attempt at %s", retry.Message, retry.Until.UTC().Format(time.RFC3339))
+// waits reports whether a time has not come yet, and plans to wake when it does.
+func (p *pass) waits(until time.Time, reason WakeReason) bool {
+	early := p.now.Before(until)
+	if early {
+		p.wake(until, reason)
+	}
+	return early
 }
 
 func (p *pass) wakeForDeadline() {
-	if deadline, ok := p.deadline(); ok && p.state.interim() == nil {
+	if deadline, ok := p.spec.deadline(p.state.StartTime); ok && p.state.interim() == nil {
 		p.plan.Deadline = deadline
 		p.wake(deadline, WakeDeadline)
 	}
 }
 
 // due returns when the next Pod may be created.
-func (b Backoff) due(config Config) time.Time {
-	if b.Failures == 0 {
-		return time.Time{}
-	}
-	return b.Last.Add(doubled(config.BackoffBase, config.BackoffCap, b.Failures))
+func (s Spec) due(b Backoff) time.Time {
+	base, limit := s.backoff()
+	return b.Last.Add(doubled(base, limit, b.Failures))
 }
 
 // listAt returns when the Pods are to be listed if no fact comes.
 func (p *pass) listAt() time.Time {
-	delay := doubled(p.config.ListBase, p.config.ListCap, p.state.Silence.Lists+1)
-	if slices.ContainsFunc(p.state.Pods, Pod.mayVanish) {
-		delay = min(delay, doubled(p.config.ListLetGo, p.config.ListBase, p.state.Silence.Lists+1))
+	delay := doubled(listBase, listCap, p.state.Silence.Lists+1)
+	// A Pod that terminates without its finalizer may go while nobody watches.
+	if slices.ContainsFunc(p.state.Pods, func(pod Pod) bool { return pod.terminating() && !pod.Tracked }) {
+		delay = min(delay, doubled(listLetGo, listBase, p.state.Silence.Lists+1))
 	}
 	return p.state.Silence.Since.Add(delay)
 }
 
-func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }
-
 // unknownPodsEvery is how often facts about unknown Pods, which anybody may have sent, can have the Pods listed.
 const unknownPodsEvery = time.Second
-
-// unknownPodsDue reports whether they are to be listed now, and plans to wake when they are.
-func (p *pass) unknownPodsDue() bool {
-	at := p.state.Listing.Add(unknownPodsEvery)
-	if p.state.UnknownPods && p.now.Before(at) {
-		p.wake(at, WakeList)
-	}
-	return p.state.UnknownPods && !p.now.Before(at)
-}
 
 // Heard records that facts came at an instant, which puts off the next list.
 func (s State) Heard(now time.Time) State {
@@ -64,12 +54,7 @@ func (s State) Heard(now time.Time) State {
 	return s
 }
 
-// mayVanish reports whether the Pod terminates without its finalizer, so that it may go while nobody
-// watches: the Pods are listed every minute until then (Config.ListLetGo).
-func (p Pod) mayVanish() bool { return p.terminating() && !p.Tracked }
-
-// expectEnds begins the silence anew with a plan that releases Pods which can still run: a
-// list at once would find them running.
+// expectEnds begins the silence anew with a plan that releases Pods which can still run: a list would find them running.
 func (p *pass) expectEnds() {
 	if slices.ContainsFunc(p.plan.Deletes, func(wanted Delete) bool { return wanted.Release }) ||
 		slices.ContainsFunc(p.plan.Releases, func(wanted Release) bool { return wanted.Phase == "" }) {
@@ -103,7 +88,6 @@ func (p *pass) waiting() string {
 		return fmt.Sprintf("%d Pods to terminate", terminating)
 	case p.spec.Parallelism == 0:
 		return "parallelism is 0"
-	default:
-		return ""
 	}
+	return ""
 }

@@ -26,9 +26,9 @@ type CronJobStore interface {
 	Get(ctx context.Context, namespace, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error)
 	// Patch writes a merge patch, of the main resource unless a subresource is named, and returns what is stored.
 	Patch(ctx context.Context, namespace, name string, patch []byte, subresources ...string) (*ostinatov1.CronJob, error)
-	// writeStatus writes the whole status once, where the CronJob is still the one that
-	// was read, and returns what is stored.
-	writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error)
+	// WriteStatus writes the whole status once, where the CronJob is still the one that was read, and returns what is
+	// stored. Errors are ErrGone or the API server's, such as a conflict.
+	WriteStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error)
 }
 
 // GetCronJob reads a CronJob; the error is ErrGone when it does not exist or has another UID.
@@ -42,7 +42,7 @@ func GetCronJob(ctx context.Context, store CronJobStore, namespace, name string,
 // it is read again. Errors are ErrGone or the API server's, a conflict included when other writers persist.
 func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	for attempt := 1; ; attempt++ {
-		stored, err := WriteCronJobStatus(ctx, store, cronJob, status)
+		stored, err := store.WriteStatus(ctx, cronJob, status)
 		if !apierrors.IsConflict(err) || attempt == applyAttempts {
 			return stored, err
 		}
@@ -50,12 +50,6 @@ func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostina
 			return nil, err
 		}
 	}
-}
-
-// WriteCronJobStatus is ApplyCronJobStatus for callers that handle a conflict themselves.
-func WriteCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
-	stored, err := store.writeStatus(ctx, cronJob, status)
-	return withUID(stored, err, cronJob.UID)
 }
 
 // OwnCronJobs stores the CronJobs of batch.ostinato.dev.
@@ -71,9 +65,9 @@ func (s ownCronJobs) Patch(ctx context.Context, namespace, name string, patch []
 	return s.client.CronJobs(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: CronJobFieldManager}, subresources...)
 }
 
-// writeStatus writes by an update, the cheapest write of a custom resource. The API server takes only the status of it, so
+// WriteStatus writes by an update, the cheapest write of a custom resource. The API server takes only the status of it, so
 // the object holds nothing else but what guards the write. Conditions of types that are not Ostinato's stay.
-func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
+func (s ownCronJobs) WriteStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	wanted := &ostinatov1.CronJob{
 		TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{
@@ -86,7 +80,8 @@ func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, 
 			wanted.Status.Conditions = append(wanted.Status.Conditions, condition)
 		}
 	}
-	return s.client.CronJobs(read.Namespace).UpdateStatus(ctx, wanted, metav1.UpdateOptions{FieldManager: CronJobFieldManager})
+	stored, err := s.client.CronJobs(read.Namespace).UpdateStatus(ctx, wanted, metav1.UpdateOptions{FieldManager: CronJobFieldManager})
+	return withUID(stored, err, read.UID)
 }
 
 // ApplyCronJobConditions writes the bridge's conditions of a CronJob of ours by server-side apply, and leaves the rest

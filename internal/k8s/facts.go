@@ -28,14 +28,14 @@ const (
 	maxConditions = 64
 	// maxConditionTexts bounds the conditions of a Pod in sum, in bytes.
 	maxConditionTexts = 8 << 10
-	// maxConditionType is the longest type that a rule of spec.podFailurePolicy can
-	// name: a DNS subdomain, a slash and a name.
+	// maxConditionType is the longest type that a rule of spec.podFailurePolicy can name: a DNS subdomain, a slash and a name.
 	maxConditionType = 253 + 1 + 63
 )
 
 // PodFact reads a Pod, whole or as TrimPod leaves it, into what the Job workflow needs to know of it,
 // without messages where the Pod's annotation asks for that (evidence.Of).
 func PodFact(pod *corev1.Pod) job.PodFact {
+	_, removed := pod.Annotations[names.RemovedAnnotation]
 	fact := job.PodFact{
 		Name:     pod.Name,
 		UID:      string(pod.UID),
@@ -44,13 +44,17 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 		Phase:    pod.Status.Phase,
 		Deleting: pod.DeletionTimestamp != nil,
 		Tracked:  claim.Tracked(pod),
-		Restarts: restarts(pod),
 		Failures: ptr.Deref(count(pod, batchv1.JobIndexFailureCountAnnotation), 0),
 		Ignored:  ptr.Deref(count(pod, batchv1.JobIndexIgnoredFailureCountAnnotation), 0),
 		Node:     pod.Spec.NodeName,
 		Started:  inUTC(startTime(pod)),
 		Attempt:  attempt(pod),
-		Removed:  removed(pod),
+		// Ostinato has taken the tracking finalizer off in order to remove the Pod. The annotation alone, which a template may
+		// carry, says nothing.
+		Removed: removed && !claim.Tracked(pod),
+	}
+	for status := range statuses(pod) {
+		fact.Restarts += status.RestartCount
 	}
 	// A deleted Pod counts as failed before it has ended (parity 2.6), so its back-off needs a finish time too.
 	if fact.Ended() || fact.Deleting {
@@ -82,34 +86,22 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	return fact
 }
 
-// attempt is the number that Ostinato made the Pod's name from; 0 for a Pod that it
-// did not make, or that no Job controls.
+// attempt is the number that Ostinato made the Pod's name from; 0 for a Pod that it did not make, or that no Job controls.
 func attempt(pod *corev1.Pod) int64 {
-	owner, uid, ok := claim.JobOf(pod)
-	if !ok || MadeElsewhere(pod) {
-		return 0
+	if owner, uid, ok := claim.JobOf(pod); ok && !MadeElsewhere(pod) {
+		if attempt, ok := names.PodAttempt(owner, string(uid), pod.Name); ok {
+			return attempt
+		}
 	}
-	attempt, ok := names.PodAttempt(owner, string(uid), pod.Name)
-	if !ok {
-		return 0
-	}
-	return attempt
-}
-
-// removed reports whether Ostinato has taken the tracking finalizer off in order to
-// remove the Pod. The annotation alone, which a template may carry, says nothing.
-func removed(pod *corev1.Pod) bool {
-	_, annotated := pod.Annotations[names.RemovedAnnotation]
-	return annotated && !claim.Tracked(pod)
+	return 0
 }
 
 // version reads the resourceVersion, which can be compared (KEP-5504).
 func version(pod *corev1.Pod) int64 {
-	version, err := strconv.ParseInt(pod.ResourceVersion, 10, 64)
-	if err != nil || version < 0 {
-		return 0
+	if version, err := strconv.ParseInt(pod.ResourceVersion, 10, 64); err == nil {
+		return max(version, 0)
 	}
-	return version
+	return 0
 }
 
 // count reads an annotation that counts, as upstream does; nil where it is missing or no count (parity 2.14).
@@ -121,17 +113,8 @@ func count(pod *corev1.Pod, annotation string) *int32 {
 	return ptr.To(int32(value))
 }
 
-func restarts(pod *corev1.Pod) int32 {
-	var sum int32
-	for status := range statuses(pod) {
-		sum += status.RestartCount
-	}
-	return sum
-}
-
 // startTime is when the first app container started, by the statuses; zero before.
-func startTime(pod *corev1.Pod) time.Time {
-	var first time.Time
+func startTime(pod *corev1.Pod) (first time.Time) {
 	for _, status := range pod.Status.ContainerStatuses {
 		for _, started := range starts(status) {
 			if first.IsZero() || started.Before(first) {
@@ -143,8 +126,7 @@ func startTime(pod *corev1.Pod) time.Time {
 }
 
 // starts returns when the container is known to have started.
-func starts(status corev1.ContainerStatus) []time.Time {
-	var times []time.Time
+func starts(status corev1.ContainerStatus) (times []time.Time) {
 	for _, state := range []corev1.ContainerState{status.State, status.LastTerminationState} {
 		switch {
 		case state.Running != nil && !state.Running.StartedAt.IsZero():
@@ -158,8 +140,8 @@ func starts(status corev1.ContainerStatus) []time.Time {
 }
 
 func podCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if condition := &pod.Status.Conditions[i]; condition.Type == kind && condition.Status == status {
+	for condition := range pointers(pod.Status.Conditions) {
+		if condition.Type == kind && condition.Status == status {
 			return condition
 		}
 	}
@@ -188,27 +170,21 @@ func statuses(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
 // none did. While the Pod runs, a container that failed and was restarted counts too.
 func firstFailure(pod *corev1.Pod) (container string, failure *corev1.ContainerStateTerminated) {
 	for status := range statuses(pod) {
-		if failed(status.State) {
+		switch {
+		case failed(status.State):
 			return status.Name, status.State.Terminated
+		case failure == nil && !claim.Ended(pod) && failed(status.LastTerminationState):
+			container, failure = status.Name, status.LastTerminationState.Terminated
 		}
 	}
-	if claim.Ended(pod) {
-		return "", nil
-	}
-	for status := range statuses(pod) {
-		if failed(status.LastTerminationState) {
-			return status.Name, status.LastTerminationState.Terminated
-		}
-	}
-	return "", nil
+	return container, failure
 }
 
 func failed(state corev1.ContainerState) bool {
 	return state.Terminated != nil && state.Terminated.ExitCode != 0
 }
 
-func exits(pod *corev1.Pod) []job.Exit {
-	var exits []job.Exit
+func exits(pod *corev1.Pod) (exits []job.Exit) {
 	for status := range statuses(pod) {
 		if failed(status.State) && len(exits) < maxExits {
 			exits = append(exits, job.Exit{Container: status.Name, Code: status.State.Terminated.ExitCode})
@@ -217,15 +193,14 @@ func exits(pod *corev1.Pod) []job.Exit {
 	return exits
 }
 
-func conditions(pod *corev1.Pod) []string {
-	var conditions []string
-	room := maxConditionTexts
+func conditions(pod *corev1.Pod) (conditions []string) {
+	left := maxConditionTexts
 	for _, condition := range pod.Status.Conditions {
 		if !keepsCondition(condition, pod.Status.Phase) || len(conditions) == maxConditions {
 			continue
 		}
 		text := string(condition.Type) + "=" + string(condition.Status)
-		if room -= len(text); room < 0 {
+		if left -= len(text); left < 0 {
 			break
 		}
 		conditions = append(conditions, text)
@@ -280,22 +255,20 @@ func containersFinished(pod *corev1.Pod) (finished time.Time, ok bool) {
 	return finished, !finished.IsZero()
 }
 
-// waitingReasons says what the kubelet's reasons for which a container waits amount to.
-var waitingReasons = map[string]job.PendingReason{
-	"ErrImagePull":              job.PendingImagePull,
-	"ImagePullBackOff":          job.PendingImagePull,
-	"ErrImageNeverPull":         job.PendingImagePull,
-	"InvalidImageName":          job.PendingImagePull,
-	"ImageInspectError":         job.PendingImagePull,
-	"RegistryUnavailable":       job.PendingImagePull,
-	"SignatureValidationFailed": job.PendingImagePull,
-
-	"CreateContainerConfigError": job.PendingConfigError,
-	"CreateContainerError":       job.PendingConfigError,
-	"PreCreateHookError":         job.PendingConfigError,
-	"PreStartHookError":          job.PendingConfigError,
-	"RunContainerError":          job.PendingConfigError,
-	"PostStartHookError":         job.PendingConfigError,
+// explained says what the kubelet's reason for which a container waits amounts to; empty where it does not tell.
+func explained(waiting *corev1.ContainerStateWaiting) job.PendingReason {
+	if waiting == nil {
+		return ""
+	}
+	switch waiting.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
+		"SignatureValidationFailed":
+		return job.PendingImagePull
+	case "CreateContainerConfigError", "CreateContainerError", "PreCreateHookError", "PreStartHookError", "RunContainerError",
+		"PostStartHookError":
+		return job.PendingConfigError
+	}
+	return ""
 }
 
 // pending says why a Pod in phase Pending has not started, and in whose words: with their message if full is set. It is
@@ -306,7 +279,7 @@ func pending(pod *corev1.Pod, full bool) (job.PendingReason, string) {
 		if status.State.Running != nil || len(starts(*status)) > 0 {
 			return "", ""
 		}
-		if found := status.State.Waiting; found != nil && (waiting == nil || waitingReasons[waiting.Reason] == "") {
+		if found := status.State.Waiting; found != nil && explained(waiting) == "" {
 			waiting = found
 		}
 	}
@@ -320,9 +293,9 @@ func pending(pod *corev1.Pod, full bool) (job.PendingReason, string) {
 		}
 		return Bounded(reason + ": " + message)
 	}
-	switch {
-	case waiting != nil && waitingReasons[waiting.Reason] != "":
-		return waitingReasons[waiting.Reason], describe(waiting.Reason, waiting.Message)
+	switch reason := explained(waiting); {
+	case reason != "":
+		return reason, describe(waiting.Reason, waiting.Message)
 	case pod.Spec.NodeName == "":
 		if condition := podCondition(pod, corev1.PodScheduled, corev1.ConditionFalse); condition != nil {
 			return job.PendingUnschedulable, describe(condition.Reason, condition.Message)

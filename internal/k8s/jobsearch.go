@@ -34,19 +34,7 @@ type jobList struct {
 // the call. See is called from another goroutine, after an error of the context still: what it writes is the caller's only when
 // ControlledBy has returned without an error.
 func (s *JobSearch) ControlledBy(ctx context.Context, client kubernetes.Interface, namespace string, owner types.UID, see func(*batchv1.Job)) error {
-	list := s.join(client, namespace, owner, see)
-	select {
-	case <-list.done:
-		return list.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// join adds a caller to the next list of a namespace, and begins to read where nobody does.
-func (s *JobSearch) join(client kubernetes.Interface, namespace string, owner types.UID, see func(*batchv1.Job)) *jobList {
 	s.mutex.Lock()
-	defer s.mutex.Unlock()
 	list, reading := s.next[namespace]
 	if list == nil {
 		list = &jobList{see: map[types.UID][]func(*batchv1.Job){}, done: make(chan struct{})}
@@ -56,10 +44,16 @@ func (s *JobSearch) join(client kubernetes.Interface, namespace string, owner ty
 		s.next[namespace] = list
 	}
 	list.see[owner] = append(list.see[owner], see)
+	s.mutex.Unlock()
 	if !reading {
 		go s.read(client, namespace)
 	}
-	return list
+	select {
+	case <-list.done:
+		return list.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // read reads lists of a namespace, one after another, until nobody waits for one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -23,10 +24,9 @@ import (
 const applyAttempts = 5
 
 // ApplyJobStatus makes status the Job's status by an update, which costs the API server half as much as server-side apply.
-// job is the Job as just read: its UID and resourceVersion guard the write, and its conditions of types that are not the Job
-// controller's are kept. If another writer came first, the Job is read again. A nil Ready leaves readiness to PodWatch.
-// counted, the UIDs of Pods that the status counts and that still carry the tracking finalizer, are noted on the Job by the
-// same request (names.CountedAnnotation).
+// job is the Job as just read: its UID and resourceVersion guard the write. If another writer came first, the Job is read
+// again. counted, the UIDs of Pods that the status counts and that still carry the tracking finalizer, are noted on the Job by
+// the same request (names.CountedAnnotation).
 //
 // before is the Job that the write was made from, after the Job as stored. Errors are ErrGone or the API server's, including
 // a conflict if other writers persist.
@@ -34,11 +34,8 @@ func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 	before = job
 	for attempt := 1; ; attempt++ {
 		after, err = WriteJobStatus(ctx, client, before, status, counted)
-		switch {
-		case err == nil:
-			return before, after, nil
-		case !apierrors.IsConflict(err) || attempt == applyAttempts:
-			return nil, nil, err
+		if !apierrors.IsConflict(err) || attempt == applyAttempts {
+			return before, after, err
 		}
 		if before, err = GetJob(ctx, client, job.Namespace, job.Name, job.UID); err != nil {
 			return nil, nil, err
@@ -46,31 +43,49 @@ func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 	}
 }
 
-// WriteJobStatus is ApplyJobStatus for callers that handle a conflict themselves.
+// statusWriteTimeout bounds the write of a status.
+const statusWriteTimeout = 10 * time.Second
+
+// WriteJobStatus is ApplyJobStatus for callers that handle a conflict themselves. A write that was sent is waited for although
+// ctx has ended: whether the API server took it would not be known.
 func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (after *batchv1.Job, err error) {
-	after, err = client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, withStatus(job, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	sent, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusWriteTimeout)
+	defer cancel()
+	after, err = client.BatchV1().Jobs(job.Namespace).UpdateStatus(sent, withStatus(job, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
 	if apierrors.IsNotFound(err) {
 		return nil, ErrGone
 	}
 	return after, err
 }
 
-// withStatus returns the Job with the wanted status, and with counted noted on it.
-// uncountedTerminatedPods is there even when it is empty, as upstream leaves it (parity
-// 2.11). What the API server knows of field managers is its own.
-func withStatus(job *batchv1.Job, status *batchv1.JobStatus, counted []string) *batchv1.Job {
-	wanted := job.DeepCopy()
+// withStatus returns the Job with the wanted status, and with counted noted on it. Conditions of types that are not the Job
+// controller's stay. uncountedTerminatedPods is there even when it is empty, as upstream leaves it (parity 2.11). What the
+// API server knows of field managers is its own.
+func withStatus(read *batchv1.Job, status *batchv1.JobStatus, counted []string) *batchv1.Job {
+	wanted := read.DeepCopy()
 	wanted.ManagedFields = nil
 	wanted.Status = *status.DeepCopy()
-	wanted.Status.Ready = new(ready(job, status))
+	// Without one the Job keeps what PodWatch has projected, as far as the API server accepts it (parity 2.17).
+	wanted.Status.Ready = new(ptr.Deref(status.Ready, min(ptr.Deref(read.Status.Ready, 0), status.Active)))
 	wanted.Status.Terminating = new(ptr.Deref(status.Terminating, 0))
 	if wanted.Status.UncountedTerminatedPods == nil {
 		wanted.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
-	wanted.Status.FailedIndexes = failedIndexes(job, status)
-	wanted.Status.Conditions = mergeConditions(wanted.Status.Conditions, job.Status.Conditions)
+	// They are there exactly where the Job has a back-off limit per index, if only empty (parity 2.14, 2.17).
+	wanted.Status.FailedIndexes = nil
+	if read.Spec.BackoffLimitPerIndex != nil {
+		wanted.Status.FailedIndexes = new(ptr.Deref(status.FailedIndexes, ""))
+	}
+	for _, condition := range read.Status.Conditions {
+		if !slices.Contains(job.ConditionTypes, condition.Type) {
+			wanted.Status.Conditions = append(wanted.Status.Conditions, condition)
+		}
+	}
 	delete(wanted.Annotations, names.CountedAnnotation)
-	if note := noted(counted, roomForNote(wanted.Annotations)); note != "" {
+	if note := noted(counted, wanted.Annotations); note != "" {
 		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, names.CountedAnnotation, note)
 	}
 	return wanted
@@ -79,22 +94,17 @@ func withStatus(job *batchv1.Job, status *batchv1.JobStatus, counted []string) *
 // maxNoted bounds the UIDs that are noted on a Job, in bytes.
 const maxNoted = 128 << 10
 
-// roomForNote returns how many bytes of UIDs the API server takes beside the other annotations: a status with
-// more would be refused, for as long as these Pods are not released, which waits for the status.
-func roomForNote(others map[string]string) int {
-	room := apivalidation.TotalAnnotationSizeLimitB - len(names.CountedAnnotation)
+// noted is the value of names.CountedAnnotation; empty for none. UIDs are left out that the API server does not take beside
+// the other annotations: it would refuse the status for as long as these Pods are not released, which waits for the status.
+// Their Pods would be counted again if Temporal lost its data before they are released.
+func noted(counted []string, others map[string]string) string {
+	left := apivalidation.TotalAnnotationSizeLimitB - len(names.CountedAnnotation)
 	for key, value := range others {
-		room -= len(key) + len(value)
+		left -= len(key) + len(value)
 	}
-	return min(room, maxNoted)
-}
-
-// noted is the value of names.CountedAnnotation; empty for none. UIDs beyond the room are left out: their Pods would be
-// counted again if Temporal lost its data before they are released.
-func noted(counted []string, room int) string {
-	size := 0
+	left = min(left, maxNoted)
 	for i, uid := range counted {
-		if size += len(uid) + 1; size > room {
+		if left -= len(uid) + 1; left < 0 {
 			counted = counted[:i]
 			break
 		}
@@ -102,37 +112,7 @@ func noted(counted []string, room int) string {
 	return strings.Join(counted, ",")
 }
 
-// ready is status.ready; where it is nil the Job keeps what PodWatch has projected,
-// as far as the API server accepts it (parity 2.17).
-func ready(job *batchv1.Job, status *batchv1.JobStatus) int32 {
-	return ptr.Deref(status.Ready, min(ptr.Deref(job.Status.Ready, 0), status.Active))
-}
-
-// failedIndexes is set exactly where the Job has a back-off limit per index: an
-// empty value is written then, and none is accepted otherwise (parity 2.14, 2.17).
-func failedIndexes(job *batchv1.Job, status *batchv1.JobStatus) *string {
-	switch {
-	case job.Spec.BackoffLimitPerIndex == nil:
-		return nil
-	case status.FailedIndexes == nil:
-		return new(string)
-	}
-	return status.FailedIndexes
-}
-
-// mergeConditions appends the current conditions of types that are not the Job controller's.
-func mergeConditions(wanted, current []batchv1.JobCondition) []batchv1.JobCondition {
-	merged := slices.Clone(wanted)
-	for _, condition := range current {
-		if !slices.Contains(job.ConditionTypes, condition.Type) {
-			merged = append(merged, condition)
-		}
-	}
-	return merged
-}
-
-// PatchJobReady writes status.ready alone. It returns false when the Job is gone
-// or refuses the value, which then is out of date.
+// PatchJobReady writes status.ready alone. It returns false when the Job is gone or refuses the value, which then is out of date.
 func PatchJobReady(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, ready int32) (bool, error) {
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"ready":%d}}`, uid, ready)
 	_, err := client.BatchV1().Jobs(namespace).Patch(ctx, name, types.MergePatchType, patch,

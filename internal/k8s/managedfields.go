@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/ledger"
@@ -50,8 +51,8 @@ func fieldsOf(entry *metav1.ManagedFieldsEntry, subresource string) (read fields
 // they are. Where these say nothing, nobody has.
 func CountersByOthers(object *batchv1.Job) job.ByOthers {
 	var ours, others job.ByOthers
-	for i := range object.ManagedFields {
-		read, own := fieldsOf(&object.ManagedFields[i], "status")
+	for entry := range pointers(object.ManagedFields) {
+		read, own := fieldsOf(entry, "status")
 		by := &others
 		if own {
 			by = &ours
@@ -65,57 +66,41 @@ func CountersByOthers(object *batchv1.Job) job.ByOthers {
 // SuspenderOf says who has written spec.suspend of an object last: by its managed fields, which name no person, and where
 // Ostinato did it for a signal or the ostinato command did, by the annotations that were written with it. The annotations alone
 // tell nothing: they stay when others suspend. Where admission stamps the user (stamped), it is named too.
-func SuspenderOf(object metav1.Object, stamped bool) schedule.Suspender {
-	suspender := suspenderOf(object)
-	if stamped && suspender.Through != "" {
-		suspender.User = object.GetAnnotations()[names.SuspendUserAnnotation]
-	}
-	return suspender
-}
-
-func suspenderOf(object metav1.Object) schedule.Suspender {
+func SuspenderOf(object metav1.Object, stamped bool) (suspender schedule.Suspender) {
 	var writer *metav1.ManagedFieldsEntry
-	entries := object.GetManagedFields()
-	for i := range entries {
-		entry := &entries[i]
+	var byUs bool
+	for entry := range pointers(object.GetManagedFields()) {
 		read, ours := fieldsOf(entry, "")
-		if read.Spec.Suspend == nil {
-			continue
-		}
-		if ours {
-			annotations := object.GetAnnotations()
-			suspender := schedule.Suspender{
-				By: annotations[names.SuspendedByAnnotation], Through: ledger.ThroughSignal, Why: annotations[names.SuspendNoteAnnotation],
-			}
-			if entry.Manager == CommandFieldManager {
-				suspender.Through = schedule.ThroughCommand
-			}
-			if at, err := time.Parse(time.RFC3339Nano, annotations[names.SuspendedAtAnnotation]); err == nil {
-				suspender.At = at.UTC()
-			}
-			return suspender
-		}
+		switch {
+		case read.Spec.Suspend == nil, byUs:
+		case ours:
+			writer, byUs = entry, true
 		// Who applies the value that there is shares the field.
-		if writer == nil || entry.Time.Before(writer.Time) {
+		case writer == nil, entry.Time.Before(writer.Time):
 			writer = entry
 		}
 	}
-	if writer == nil {
-		return schedule.Suspender{}
+	annotations := object.GetAnnotations()
+	switch {
+	case byUs:
+		at, _ := time.Parse(time.RFC3339Nano, annotations[names.SuspendedAtAnnotation])
+		suspender = schedule.Suspender{
+			By: annotations[names.SuspendedByAnnotation], Through: ledger.ThroughSignal, At: at.UTC(), Why: annotations[names.SuspendNoteAnnotation],
+		}
+		if writer.Manager == CommandFieldManager {
+			suspender.Through = schedule.ThroughCommand
+		}
+	case writer != nil:
+		suspender = schedule.Suspender{Through: writer.Manager, At: ptr.Deref(writer.Time, metav1.Time{}).UTC()}
 	}
-	suspender := schedule.Suspender{Through: writer.Manager}
-	if writer.Time != nil {
-		suspender.At = writer.Time.UTC()
+	if stamped && suspender.Through != "" {
+		suspender.User = annotations[names.SuspendUserAnnotation]
 	}
 	return suspender
 }
 
-// specField is how managed fields name a Pod's spec.
-var specField = []byte(`"f:spec"`)
-
-// MadeElsewhere reports whether someone else made the Pod: kube-controller-manager
-// before the Job was taken over, or a person. Then its name is not made from an
-// attempt, though it may read like one, and the Job's workflow may not know of it.
+// MadeElsewhere reports whether someone else made the Pod: kube-controller-manager before the Job was taken over, or a person.
+// Then its name is not made from an attempt, though it may read like one, and the Job's workflow may not know of it.
 func MadeElsewhere(pod *corev1.Pod) bool {
 	return specWriter(pod.ManagedFields) != nil
 }
@@ -124,14 +109,14 @@ func MadeElsewhere(pod *corev1.Pod) bool {
 // when Ostinato did, or when nothing tells who did.
 func specWriter(entries []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	var writer *metav1.ManagedFieldsEntry
-	for i, entry := range entries {
-		if entry.Subresource != "" || entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.GetRawBytes(), specField) {
+	for entry := range pointers(entries) {
+		if entry.Subresource != "" || entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
 			continue
 		}
 		if strings.HasPrefix(entry.Manager, names.FieldManagerPrefix) {
 			return nil
 		}
-		writer = &entries[i]
+		writer = entry
 	}
 	return writer
 }

@@ -72,11 +72,13 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 	if native.Annotations[names.ObservedUIDAnnotation] != string(native.UID) {
 		return cronJob
 	}
-	next, last := notedTime(native.Annotations[names.NextScheduleTimeAnnotation]), native.Status.LastScheduleTime
-	if next != nil && last != nil && !next.After(last.Time) {
-		return cronJob
+	next, last := parsed(native.Annotations[names.NextScheduleTimeAnnotation]), native.Status.LastScheduleTime
+	if !next.IsZero() {
+		if last != nil && !next.After(last.Time) {
+			return cronJob
+		}
+		cronJob.Status.NextScheduleTime = &metav1.Time{Time: next}
 	}
-	cronJob.Status.NextScheduleTime = next
 	if generation, err := strconv.ParseInt(native.Annotations[names.ObservedGenerationAnnotation], 10, 64); err == nil {
 		cronJob.Status.ObservedGeneration = generation
 	}
@@ -85,15 +87,6 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 		cronJob.Status.Workflow = &ostinatov1.WorkflowReference{Namespace: namespace, ID: id}
 	}
 	return cronJob
-}
-
-// notedTime reads a time from an annotation; nil where there is none that can be read.
-func notedTime(text string) *metav1.Time {
-	at, err := time.Parse(time.RFC3339, text)
-	if at = inUTC(at); err != nil || at.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: at}
 }
 
 // NativeCronJobs stores the CronJobs of batch/v1.
@@ -119,17 +112,9 @@ func fromAnswer(native *batchv1.CronJob, err error) (*ostinatov1.CronJob, error)
 	return FromNative(native), nil
 }
 
-// writeStatus writes status and notes in one request. It is a merge patch: the built-in
+// WriteStatus writes status and notes in one request. It is a merge patch: the built-in
 // controller owns the fields too, and apply would remove none of them.
-func (s nativeCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
-	patch, err := nativeStatusPatch(read, status)
-	if err != nil {
-		return nil, err
-	}
-	return s.Patch(ctx, read.Namespace, read.Name, patch, "status")
-}
-
-func nativeStatusPatch(read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) ([]byte, error) {
+func (s nativeCronJobs) WriteStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	// What is null is removed.
 	notes := map[string]*string{
 		names.ObservedUIDAnnotation:        new(string(read.UID)),
@@ -156,5 +141,6 @@ func nativeStatusPatch(read *ostinatov1.CronJob, status *ostinatov1.CronJobStatu
 	if err != nil {
 		return nil, fmt.Errorf("encode status patch: %w", err)
 	}
-	return patch, nil
+	stored, err := s.Patch(ctx, read.Namespace, read.Name, patch, "status")
+	return withUID(stored, err, read.UID)
 }

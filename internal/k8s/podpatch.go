@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,19 +67,17 @@ func ReleasePod(ctx context.Context, client kubernetes.Interface, namespace, nam
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
-	case err == nil || !refused(err):
+	case !refused(err):
 		return err == nil, err
 	}
 	pod, readErr := GetPodLive(ctx, client, namespace, name, uid)
 	switch {
+	case readErr == nil && claim.Tracked(pod):
+		return false, err
 	case errors.Is(readErr, ErrGone):
 		return false, nil
-	case readErr != nil:
-		return false, readErr
-	case claim.Tracked(pod):
-		return false, err
 	}
-	return false, nil
+	return false, readErr
 }
 
 // released is a strategic merge patch of metadata that takes off the tracking finalizer, whatever other finalizers there
@@ -105,46 +104,35 @@ func patchPod(ctx context.Context, client kubernetes.Interface, namespace, name 
 	return client.CoreV1().Pods(namespace).Patch(ctx, name, kind, encoded, metav1.PatchOptions{FieldManager: JobFieldManager})
 }
 
-// TrackedPod is what the release of a Pod rests on.
-type TrackedPod struct {
-	Namespace, Name string
-	UID             types.UID
-	// Job is the UID of the Job that controls the Pod.
-	Job types.UID
-	// Phase is the terminal phase that the Pod has; empty where the release does not rest on one.
-	Phase corev1.PodPhase
-}
-
 // ReleaseTrackedPod removes the tracking finalizer, and of a Pod that has ended the watch bucket label, in one request that
-// also tests what the release rests on: a Pod as Ostinato makes it, controlled by the Job, in the phase. It returns the Pod
-// as it is after that, nil when a test failed; nothing was changed then, and a look at the Pod tells why. Errors are the API
-// server's; NotFound is one of them.
-func ReleaseTrackedPod(ctx context.Context, client kubernetes.Interface, pod TrackedPod) (after *corev1.Pod, err error) {
+// also tests what the release rests on: a Pod as Ostinato makes it, controlled by the Job, in the terminal phase, if there is
+// one given. It returns the Pod as it is after that, nil when a test failed; nothing was changed then, and a look at the Pod
+// tells why. Errors are the API server's; NotFound is one of them.
+func ReleaseTrackedPod(
+	ctx context.Context, client kubernetes.Interface, owner *batchv1.Job, name string, uid types.UID, phase corev1.PodPhase,
+) (after *corev1.Pod, err error) {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
 		Value any    `json:"value,omitempty"`
 	}
 	patch := []operation{
-		{"test", "/metadata/uid", pod.UID},
-		{"test", "/metadata/ownerReferences/0/uid", pod.Job},
+		{"test", "/metadata/uid", uid},
+		{"test", "/metadata/ownerReferences/0/uid", owner.UID},
 		{"test", "/metadata/ownerReferences/0/controller", true},
 		{"test", "/metadata/finalizers/0", names.TrackingFinalizer},
 		{"remove", "/metadata/finalizers/0", nil},
 	}
-	if pod.Phase != "" {
+	if phase != "" {
 		patch = append(patch,
-			operation{"test", "/status/phase", pod.Phase},
-			operation{"remove", "/metadata/labels/" + escapedBucketLabel, nil})
+			operation{"test", "/status/phase", phase},
+			operation{"remove", "/metadata/labels/" + strings.ReplaceAll(names.WatchBucketLabel, "/", "~1"), nil})
 	}
-	after, err = patchPod(ctx, client, pod.Namespace, pod.Name, types.JSONPatchType, patch)
-	switch {
-	case refused(err):
+	after, err = patchPod(ctx, client, owner.Namespace, name, types.JSONPatchType, patch)
+	if refused(err) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	return after, nil
+	return after, err
 }
 
 // Removed reports whether the API server, which answers a write with the Pod, has removed it by that: nothing held it any
@@ -153,23 +141,15 @@ func Removed(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }
 
-// escapedBucketLabel is names.WatchBucketLabel as a JSON pointer spells it.
-const escapedBucketLabel = "ostinato.dev~1watch-bucket"
-
-// ReleaseReadPod removes the tracking finalizer of the Pod as it was read, and of one that has ended the watch bucket
-// label. removed notes on the Pod that it is removed uncounted (names.RemovedAnnotation). Errors are the API server's:
-// Conflict when the Pod has changed since it was read, NotFound when it is gone.
+// ReleaseReadPod removes the tracking finalizer of the Pod as it was read, whatever other finalizers there are, and of one
+// that has ended the watch bucket label. removed notes on the Pod that it is removed uncounted (names.RemovedAnnotation).
+// Errors are the API server's: Conflict when the Pod has changed since it was read, NotFound when it is gone.
 func ReleaseReadPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, removed bool) error {
-	metadata := map[string]any{
-		"uid": pod.UID, "resourceVersion": pod.ResourceVersion,
-		"finalizers": slices.DeleteFunc(slices.Clone(pod.Finalizers), func(finalizer string) bool { return finalizer == names.TrackingFinalizer }),
-	}
-	if claim.Ended(pod) {
-		metadata["labels"] = map[string]any{names.WatchBucketLabel: nil}
-	}
+	metadata := released(claim.Ended(pod))
+	metadata["resourceVersion"] = pod.ResourceVersion
 	if removed {
 		metadata["annotations"] = map[string]string{names.RemovedAnnotation: "true"}
 	}
-	_, err := patchPod(ctx, client, pod.Namespace, pod.Name, types.MergePatchType, map[string]any{"metadata": metadata})
+	_, err := patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, metadata)
 	return err
 }

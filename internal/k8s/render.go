@@ -24,15 +24,18 @@ import (
 // manual is the InstantiateAnnotation's value, as kubectl writes it.
 const manual = "manual"
 
-// RenderJob returns the Job that a Start asks for, built from the CronJob's template as upstream
-// builds it (parity 1.7). The Job is handed to Ostinato by spec.managedBy unless the template names
-// a manager or the CronJob is native. A Job that is handed over gets the WorkflowAnnotation with
-// workflow ("<Temporal namespace>/<ID of the Job's workflow>"); another's has no workflow.
+// RenderJob returns the Job that a Start asks for, built from the CronJob's template as upstream builds it (parity 1.7). The Job
+// is handed to Ostinato by spec.managedBy unless the template names a manager or the CronJob is native. A Job that is handed over
+// gets the WorkflowAnnotation with workflow ("<Temporal namespace>/<ID of the Job's workflow>"); another's has no workflow.
 func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow string) *batchv1.Job {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	annotations := make(map[string]string, len(template.Annotations)+4)
 	maps.Copy(annotations, template.Annotations)
-	annotations[names.ScheduledTimestampAnnotation] = start.Scheduled.In(location(cronJob.Spec.TimeZone)).Format(time.RFC3339)
+	zone, err := time.LoadLocation(ptr.Deref(cronJob.Spec.TimeZone, ""))
+	if err != nil {
+		zone = time.UTC
+	}
+	annotations[names.ScheduledTimestampAnnotation] = start.Scheduled.In(zone).Format(time.RFC3339)
 	if start.Manual {
 		annotations[names.InstantiateAnnotation] = manual
 	}
@@ -41,7 +44,10 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 	}
 	spec := template.Spec
 	if variable := ptr.Deref(cronJob.Spec.ScheduledTimeVariable, ""); variable != "" {
-		addTimeVariable(&spec.Template.Spec, variable, start.Scheduled)
+		// It comes first, so that the others can refer to it.
+		for container := range without(&spec.Template.Spec, variable) {
+			container.Env = slices.Insert(container.Env, 0, corev1.EnvVar{Name: variable, Value: start.Scheduled.UTC().Format(time.RFC3339)})
+		}
 	}
 	if spec.ManagedBy == nil && !IsNative(cronJob) {
 		spec.ManagedBy = ptr.To(names.JobController)
@@ -61,34 +67,15 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 	}
 }
 
-// addTimeVariable tells every container the run's scheduled time, unless it has a variable
-// of that name. It comes first, so that the others can refer to it.
-func addTimeVariable(pod *corev1.PodSpec, name string, scheduled time.Time) {
-	variable := corev1.EnvVar{Name: name, Value: scheduled.UTC().Format(time.RFC3339)}
-	for container := range containers(pod) {
-		if !hasVariable(container, name) {
-			container.Env = append([]corev1.EnvVar{variable}, container.Env...)
-		}
-	}
-}
-
-// location returns the zone in which a run's time is written, as upstream; UTC by default.
-func location(timeZone *string) *time.Location {
-	zone, err := time.LoadLocation(ptr.Deref(timeZone, ""))
-	if err != nil {
-		return time.UTC
-	}
-	return zone
-}
-
-// ScheduledTime is the scheduled time that a Job says; zero where it says none, or one
-// that JSON can't carry in UTC. Whoever may write the Job may have written it.
+// ScheduledTime is the scheduled time that a Job says, whoever has written it; zero where it says none.
 func ScheduledTime(job *batchv1.Job) time.Time {
-	scheduled, err := time.Parse(time.RFC3339, job.Annotations[names.ScheduledTimestampAnnotation])
-	if err != nil {
-		return time.Time{}
-	}
-	return inUTC(scheduled)
+	return parsed(job.Annotations[names.ScheduledTimestampAnnotation])
+}
+
+// parsed is the time in an annotation, in UTC; zero where there is none, or one that JSON can't carry.
+func parsed(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339, text)
+	return inUTC(at)
 }
 
 // inUTC returns the time in UTC; zero for one that JSON can't carry there: the last hours of the
@@ -125,10 +112,7 @@ func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 	}
 	LimitEvidence(pod, evidence.Of(owner.Annotations))
 	if create.Index != nil {
-		renderIndex(pod, owner.Name, int(*create.Index))
-		if owner.Spec.BackoffLimitPerIndex != nil {
-			renderFailures(pod, create)
-		}
+		renderIndex(pod, owner, create)
 	}
 	return pod
 }
@@ -141,29 +125,41 @@ func LimitEvidence(pod *corev1.Pod, level evidence.Level) {
 	}
 }
 
-func renderIndex(pod *corev1.Pod, jobName string, index int) {
-	value := strconv.Itoa(index)
-	pod.GenerateName = names.IndexedPodPrefix(jobName, int32(index))
+// renderIndex tells the Pod its index, and with a back-off limit per index how often Pods of it have failed before; how
+// many of them were ignored only where there are any, as upstream.
+func renderIndex(pod *corev1.Pod, owner *batchv1.Job, create job.Create) {
+	value := strconv.Itoa(int(*create.Index))
+	pod.GenerateName = names.IndexedPodPrefix(owner.Name, *create.Index)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, value)
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, value)
-	pod.Spec.Hostname = jobName + "-" + value
-	for container := range containers(&pod.Spec) {
-		if !hasVariable(container, completionIndexVariable) {
-			container.Env = append(container.Env, corev1.EnvVar{
-				Name: completionIndexVariable,
-				ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
-					FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']",
-				}},
-			})
+	if owner.Spec.BackoffLimitPerIndex != nil {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobIndexFailureCountAnnotation, strconv.Itoa(int(create.Failures)))
+		if create.Ignored > 0 {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobIndexIgnoredFailureCountAnnotation, strconv.Itoa(int(create.Ignored)))
 		}
+	}
+	pod.Spec.Hostname = owner.Name + "-" + value
+	const variable = "JOB_COMPLETION_INDEX"
+	for container := range without(&pod.Spec, variable) {
+		container.Env = append(container.Env, corev1.EnvVar{
+			Name: variable,
+			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+				FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']",
+			}},
+		})
 	}
 }
 
-const completionIndexVariable = "JOB_COMPLETION_INDEX"
-
-// containers yields a Pod's init containers and containers.
-func containers(pod *corev1.PodSpec) iter.Seq[*corev1.Container] {
-	return pointers(pod.InitContainers, pod.Containers)
+// without yields a Pod's init containers and containers that have no variable of a name, to be given one.
+func without(pod *corev1.PodSpec, variable string) iter.Seq[*corev1.Container] {
+	return func(yield func(*corev1.Container) bool) {
+		for container := range pointers(pod.InitContainers, pod.Containers) {
+			has := slices.ContainsFunc(container.Env, func(one corev1.EnvVar) bool { return one.Name == variable })
+			if !has && !yield(container) {
+				return
+			}
+		}
+	}
 }
 
 // pointers yields the items of several lists, to be read or changed in place.
@@ -179,24 +175,10 @@ func pointers[Item any](lists ...[]Item) iter.Seq[*Item] {
 	}
 }
 
-func hasVariable(container *corev1.Container, name string) bool {
-	return slices.ContainsFunc(container.Env, func(variable corev1.EnvVar) bool { return variable.Name == name })
-}
-
-// renderFailures adds how often Pods of the index have failed before; how many of
-// them were ignored only where there are any, as upstream.
-func renderFailures(pod *corev1.Pod, create job.Create) {
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobIndexFailureCountAnnotation, strconv.Itoa(int(create.Failures)))
-	if create.Ignored > 0 {
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobIndexIgnoredFailureCountAnnotation, strconv.Itoa(int(create.Ignored)))
-	}
-}
-
 // podPrefix is upstream's generateName: the Job's name and a dash where that is valid.
 func podPrefix(jobName string) string {
-	prefix := jobName + "-"
-	if len(apivalidation.NameIsDNSSubdomain(prefix, true)) != 0 {
-		return jobName
+	if prefix := jobName + "-"; len(apivalidation.NameIsDNSSubdomain(prefix, true)) == 0 {
+		return prefix
 	}
-	return prefix
+	return jobName
 }

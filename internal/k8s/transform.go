@@ -14,8 +14,7 @@ import (
 const (
 	// maxAnnotation bounds an annotation's value, in bytes. Every value that can be read is shorter.
 	maxAnnotation = 64
-	// maxReference bounds the texts of an owner reference, which the API server takes in any
-	// length. No object has a longer name.
+	// maxReference bounds the texts of an owner reference, which the API server takes in any length. No object has a longer name.
 	maxReference = 253
 	// maxLabels bounds the labels that are kept of a Pod, and maxLabelKey their keys, in bytes.
 	maxLabels, maxLabelKey = 64, 128
@@ -65,7 +64,11 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 		DeletionGracePeriodSeconds: meta.DeletionGracePeriodSeconds,
 		ManagedFields:              trimManagedFields(meta.ManagedFields),
 	}
-	for _, key := range factAnnotations {
+	// These are the annotations that PodFact reads.
+	for _, key := range []string{
+		batchv1.JobCompletionIndexAnnotation, batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation,
+		names.EvidenceAnnotation, names.RemovedAnnotation,
+	} {
 		if value, ok := meta.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&trimmed, key, Truncated(value, maxAnnotation))
 		}
@@ -92,23 +95,21 @@ func TrimOwners(object metav1.Object) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*controller}
 }
 
-// factAnnotations are the annotations that PodFact reads.
-var factAnnotations = []string{
-	batchv1.JobCompletionIndexAnnotation,
-	batchv1.JobIndexFailureCountAnnotation,
-	batchv1.JobIndexIgnoredFailureCountAnnotation,
-	names.EvidenceAnnotation,
-	names.RemovedAnnotation,
-}
-
 // trimLabels keeps what tells whether the Pod belongs to its Job (claim.HasUIDLabel): two labels for nearly every Pod. A Pod
 // that a Job controls without that label may match a selector of the Job's own, so it keeps all labels, or, if they are too
 // many, none of them (cut). A Pod without a controller is read again where more matters.
 func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimmed map[string]string, cut bool) {
 	controlled := len(owners) > 0
 	unproven := controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID)
-	if unproven && fewLabels(labels) {
-		return labels, false
+	if unproven {
+		// Few labels are such as people give to a Pod.
+		few := len(labels) <= maxLabels
+		for key := range labels {
+			few = few && len(key) <= maxLabelKey
+		}
+		if few {
+			return labels, false
+		}
 	}
 	keys := []string{batchv1.ControllerUidLabel, names.WatchBucketLabel}
 	if !controlled {
@@ -124,19 +125,8 @@ func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimm
 	return trimmed, unproven
 }
 
-// fewLabels reports whether the labels are such as people give to a Pod.
-func fewLabels(labels map[string]string) bool {
-	for key := range labels {
-		if len(key) > maxLabelKey {
-			return false
-		}
-	}
-	return len(labels) <= maxLabels
-}
-
 // trimInitContainers keeps which init containers are restartable.
-func trimInitContainers(containers []corev1.Container) []corev1.Container {
-	var trimmed []corev1.Container
+func trimInitContainers(containers []corev1.Container) (trimmed []corev1.Container) {
 	for _, container := range containers {
 		if container.RestartPolicy != nil && len(trimmed) < maxContainers {
 			trimmed = append(trimmed, corev1.Container{Name: container.Name, RestartPolicy: container.RestartPolicy})
@@ -145,8 +135,7 @@ func trimInitContainers(containers []corev1.Container) []corev1.Container {
 	return trimmed
 }
 
-func trimConditions(status corev1.PodStatus) []corev1.PodCondition {
-	var trimmed []corev1.PodCondition
+func trimConditions(status corev1.PodStatus) (trimmed []corev1.PodCondition) {
 	for _, condition := range status.Conditions {
 		if !keepsCondition(condition, status.Phase) || len(trimmed) == maxConditions {
 			continue
@@ -165,8 +154,7 @@ func trimConditions(status corev1.PodStatus) []corev1.PodCondition {
 	return trimmed
 }
 
-func trimStatuses(statuses []corev1.ContainerStatus, phase corev1.PodPhase) []corev1.ContainerStatus {
-	var trimmed []corev1.ContainerStatus
+func trimStatuses(statuses []corev1.ContainerStatus, phase corev1.PodPhase) (trimmed []corev1.ContainerStatus) {
 	for _, status := range statuses[:min(len(statuses), maxContainers)] {
 		trimmed = append(trimmed, corev1.ContainerStatus{
 			Name:                 status.Name,
@@ -179,8 +167,7 @@ func trimStatuses(statuses []corev1.ContainerStatus, phase corev1.PodPhase) []co
 }
 
 // trimState keeps when a container started and how it ended, and what it waits for while the Pod has not started.
-func trimState(state corev1.ContainerState, phase corev1.PodPhase) corev1.ContainerState {
-	var trimmed corev1.ContainerState
+func trimState(state corev1.ContainerState, phase corev1.PodPhase) (trimmed corev1.ContainerState) {
 	switch {
 	case state.Terminated != nil:
 		trimmed.Terminated = &corev1.ContainerStateTerminated{

@@ -21,12 +21,10 @@ type Entry struct {
 	Estimated bool `json:"estimated,omitempty"`
 	// Recorded is when the outcome was known; of a started run when its Job was created.
 	Recorded time.Time `json:"recorded,omitzero"`
-	// Outcome is what became of it.
+	// Outcome is what became of it, Reason one of Reasons (empty for Started), Message detail for people.
 	Outcome Outcome `json:"outcome"`
-	// Reason is one of Reasons; empty for Started.
-	Reason string `json:"reason,omitempty"`
-	// Message adds detail for people.
-	Message string `json:"message,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+	Message string  `json:"message,omitempty"`
 	// Job is the name of the run's Job.
 	Job string `json:"job,omitempty"`
 	// Manual marks the outcome of a trigger, or of what was to be backfilled.
@@ -44,20 +42,15 @@ const maxMessage = 256
 // Times returns how many scheduled times the entry stands for.
 func (e Entry) Times() int64 { return max(e.Count, 1) }
 
-// Duration returns how long the run took; 0 while it runs, and where there was none.
-func (e Entry) Duration() time.Duration {
-	if e.Ended.IsZero() || e.Recorded.IsZero() {
-		return 0
-	}
-	return max(e.Ended.Sub(e.Recorded), 0)
-}
-
-// Took is the Duration of a run that has ended, such as 1m30s.
+// Took says how long a run took, such as 1m30s. It is empty while the run has not ended, and 0s if its start is not known.
 func (e Entry) Took() string {
-	if e.Ended.IsZero() {
+	switch {
+	case e.Ended.IsZero():
 		return ""
+	case e.Recorded.IsZero():
+		return "0s"
 	}
-	return e.Duration().Round(time.Second).String()
+	return max(e.Ended.Sub(e.Recorded), 0).Round(time.Second).String()
 }
 
 // Last returns the last scheduled time of the entry.
@@ -107,14 +100,12 @@ func Truncated(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }
 
-// End is how a run has ended.
+// End is how a run has ended, and when.
 type End struct {
-	// Result is how it has ended.
 	Result Result `json:"result,omitempty"`
 	// ResultReason is that of the Job's condition Failed, such as BackoffLimitExceeded, or ResultReasonReplaced.
-	ResultReason string `json:"resultReason,omitempty"`
-	// Ended is when it ended.
-	Ended time.Time `json:"ended,omitzero"`
+	ResultReason string    `json:"resultReason,omitempty"`
+	Ended        time.Time `json:"ended,omitzero"`
 	// FailedAttempts is the number of Pods that failed.
 	FailedAttempts int32 `json:"failedAttempts,omitempty"`
 }
@@ -144,13 +135,11 @@ func (e *Entry) without(at time.Time) {
 	e.Until = time.Time{}
 }
 
-// What Asked.Through says.
+// What Asked.Through says: a signal or an update has asked for the run, or somebody has made its Job.
 const (
-	// ThroughSignal and ThroughUpdate: a signal, an update has asked for the run.
 	ThroughSignal = "signal"
 	ThroughUpdate = "update"
-	// ThroughJob: somebody has made the run's Job.
-	ThroughJob = "job"
+	ThroughJob    = "job"
 )
 
 // Throughs are all that a row of the ledger may name.

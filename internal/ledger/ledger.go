@@ -5,8 +5,7 @@ import "slices"
 // limit bounds Ledger.Entries; older entries fall out.
 const limit = 300
 
-// Ledger holds recent outcomes. It is a value: whatever changes it returns another, which shares no entry that is
-// written to.
+// Ledger holds recent outcomes. It is a value: whatever changes it returns another, which shares no entry that is written to.
 type Ledger struct {
 	// Entries are in the order in which the outcomes were known.
 	Entries []Entry `json:"ledger,omitempty"`
@@ -31,11 +30,9 @@ func (l Ledger) Record(entry Entry, open func(former, next Entry) bool) Ledger {
 	}
 	l.Entries = slices.Clone(l.Entries)
 	joined := &l.Entries[last]
-	joined.Count = joined.Times() + entry.Times()
-	joined.Until = entry.Last()
+	joined.Until, joined.Count = entry.Last(), joined.Times()+entry.Times()
 	joined.Estimated = joined.Estimated || entry.Estimated
-	joined.Recorded = entry.Recorded
-	joined.Message = entry.Message
+	joined.Recorded, joined.Message = entry.Recorded, entry.Message
 	return l
 }
 
@@ -96,13 +93,12 @@ func (l Ledger) Amend(started Entry) Ledger {
 	}
 	l = l.Count(started.Outcome, started.Times())
 	l.Entries = slices.Clone(l.Entries)
-	if index >= 0 {
-		if entry := &l.Entries[index]; entry.Times() > 1 {
-			entry.without(started.Scheduled)
-		} else {
-			*entry = started
-			return l
-		}
+	switch {
+	case index >= 0 && l.Entries[index].Times() > 1:
+		l.Entries[index].without(started.Scheduled)
+	case index >= 0:
+		l.Entries[index] = started
+		return l
 	}
 	at := max(index, 0)
 	for at < len(l.Entries) && (l.Entries[at].Manual || !l.Entries[at].Scheduled.After(started.Scheduled)) {

@@ -66,7 +66,7 @@ const (
 	ReasonDeleting = "Deleting"
 )
 
-// Kinds of refusals, which are reasons of FailedToCreate too.
+// Kinds of refusals (protocol.Refusal), which are reasons of FailedToCreate too.
 const (
 	// Forbidden: quota, admission or authorisation.
 	Forbidden = "Forbidden"

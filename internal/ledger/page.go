@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
@@ -171,16 +172,11 @@ func (a Archive) first() (entry Entry, rest Archive) {
 // Entries returns what the archive holds, oldest first: times, outcomes and results.
 func (a Archive) Entries() []Entry {
 	var entries []Entry
-	if len(a.Packed) > maxArchive {
-		return nil
-	}
-	for len(a.Packed) > 0 {
-		entry, rest := a.first()
-		if entry.Outcome == "" {
-			break
+	for len(a.Packed) > 0 && len(a.Packed) <= maxArchive {
+		var entry Entry
+		if entry, a = a.first(); entry.Outcome != "" {
+			entries = append(entries, entry)
 		}
-		entries = append(entries, entry)
-		a = rest
 	}
 	return entries
 }
@@ -254,9 +250,4 @@ func Timestamp(t time.Time) *metav1.Time {
 }
 
 // Time is the inverse of Timestamp.
-func Time(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
-}
+func Time(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).UTC() }

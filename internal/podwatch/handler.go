@@ -37,21 +37,27 @@ func jobOf(pod *corev1.Pod) (jobKey, bool) {
 func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
 	w.countTracked(before, pod)
 	owner, ok := jobOf(pod)
-	var looked bool
+	var looked, wasOrphan bool
 	if before != nil {
+		wasOrphan = !claim.IsControlled(before)
 		if was, ok := jobOf(before); ok && was != owner {
 			looked = w.remove(before, true)
 		}
 	}
 	if !ok {
 		// One that a Job has lost just now is looked up for that Job.
-		if !looked && !claim.IsControlled(pod) && !claim.IsLeftAlone(pod) {
-			w.queue.AddAfter(orphanKey(pod), orphanWait(before))
+		if looked || claim.IsControlled(pod) || claim.IsLeftAlone(pod) {
+			return
 		}
+		var wait time.Duration
+		if wasOrphan { // It may be touched again and again, and each look is a read.
+			wait = orphanInterval
+		}
+		w.queue.AddAfter(orphanKey(pod), wait)
 		return
 	}
 	seen := see(pod)
-	seen.madeElsewhere = seen.madeElsewhere || before != nil && !claim.IsControlled(before)
+	seen.madeElsewhere = seen.madeElsewhere || wasOrphan
 	w.mutex.Lock()
 	watched, known := w.jobs[owner]
 	if !known {
@@ -94,15 +100,6 @@ func see(pod *corev1.Pod) sight {
 // they don't, and whose the Pod is then, only package claim says.
 func (w *watchedJob) matches(pod *corev1.Pod) bool {
 	return claim.HasUIDLabel(pod, w.uid) || w.selector != nil && !k8s.LabelsCut(pod) && w.selector.Matches(labels.Set(pod.Labels))
-}
-
-// orphanWait is how long a Pod that nobody controls waits for a look at it: none when it is
-// new or was controlled, so that one that is touched again and again costs a read a second.
-func orphanWait(before *corev1.Pod) time.Duration {
-	if before == nil || claim.IsControlled(before) {
-		return 0
-	}
-	return orphanInterval
 }
 
 func orphanKey(pod *corev1.Pod) key {

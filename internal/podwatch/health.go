@@ -1,6 +1,7 @@
 package podwatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +10,14 @@ import (
 	"sync"
 	"time"
 
-	"go.temporal.io/sdk/log"
+	"ostinato.dev/ostinato/internal/k8s"
 )
 
 const (
+	errorLogInterval = 30 * time.Second // how often an outage of the API server is logged
 	// patience is how long lists and watches may fail, without one success, until the
 	// watch gives up: another worker may reach the API server.
 	patience = 30 * time.Second
-	// errorLogInterval is how often an outage of the API server is logged.
-	errorLogInterval = 30 * time.Second
 )
 
 // outage is a series of failed lists and watches of one namespace.
@@ -28,11 +28,7 @@ type outage struct {
 
 // health keeps which namespaces can't be watched, and since when.
 type health struct {
-	now    func() time.Time
-	logger log.Logger
-	// namespaces is how many are watched.
-	namespaces int
-
+	Options
 	mutex   sync.Mutex
 	outages map[string]outage
 	logged  time.Time
@@ -48,16 +44,11 @@ func (h *health) answer(namespace string, err error) {
 		delete(h.outages, namespace)
 		return
 	}
-	now := h.now()
-	known, failing := h.outages[namespace]
-	if !failing {
-		known.since = now
-	}
-	known.last = err
-	h.outages[namespace] = known
-	if h.logged.IsZero() || now.Sub(h.logged) >= errorLogInterval {
+	now := h.Clock.Now()
+	h.outages[namespace] = outage{since: cmp.Or(h.outages[namespace].since, now), last: err}
+	if now.Sub(h.logged) >= errorLogInterval {
 		h.logged = now
-		h.logger.Warn("the Pods can't be watched, will retry", "namespace", namespace, "error", err)
+		h.Logger.Warn("the Pods can't be watched, will retry", "namespace", namespace, "error", err)
 	}
 }
 
@@ -76,11 +67,11 @@ func (h *health) last() error {
 func (h *health) lost() error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	if len(h.outages) < h.namespaces {
+	if len(h.outages) < len(k8s.NamespacesToList(h.Namespaces)) {
 		return nil
 	}
 	newest := slices.MaxFunc(slices.Collect(maps.Values(h.outages)), func(a, b outage) int { return a.since.Compare(b.since) })
-	if lasted := h.now().Sub(newest.since); lasted >= patience {
+	if lasted := h.Clock.Since(newest.since); lasted >= patience {
 		return fmt.Errorf("the Pods could not be watched for %v: %w", lasted.Round(time.Second), newest.last)
 	}
 	return nil

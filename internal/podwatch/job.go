@@ -15,13 +15,10 @@ import (
 
 // When what is sent. The rules are pure: watchedJob and its methods take the time and do nothing but decide.
 const (
-	// signalInterval is the least time between two signals to a Job, except for the fact that ends its last Pod.
-	signalInterval = time.Second
-	// repeatInterval is after how long a Pod that ended and is still not released
-	// is looked into again: its workflow may be gone.
+	signalInterval = time.Second // the least time between two signals to a Job, except for the fact that ends its last Pod
+	lookups        = 100         // how many Pods are looked up for one decision
+	// repeatInterval is after how long a Pod that ended and is still not released is looked into again: its workflow may be gone.
 	repeatInterval = 5 * time.Minute
-	// lookups is how many Pods are looked up for one decision.
-	lookups = 100
 )
 
 // jobKey names a Job as the controller references of its Pods do. Whoever makes a Pod writes its
@@ -31,23 +28,13 @@ type jobKey struct {
 	uid             types.UID
 }
 
-type ownership int
-
-const (
-	// unread: the Job was not read yet.
-	unread ownership = iota
-	ours
-	theirs
-)
-
 // watchedJob is what the watch knows of one Job: its Pods, what its workflow has been told, and when. A Job may have
 // thousands of Pods and every change of one calls for a decision, so each change updates what a decision needs (meet).
 type watchedJob struct {
 	jobKey
-	// selector is the Job's; nil as long as nothing depended on it.
-	selector labels.Selector
-	// whose is the Job's ownership as read once: managedBy is immutable.
-	whose      ownership
+	selector labels.Selector // the Job's; nil as long as nothing depended on it
+	// ours says whether the Job is Ostinato's, as read once, since managedBy is immutable; nil until then.
+	ours       *bool
 	pods       map[string]*watchedPod // by UID
 	lastSignal time.Time
 	ready      readiness
@@ -61,17 +48,12 @@ type watchedJob struct {
 }
 
 type decision struct {
-	// facts are to be sent; empty means no signal.
-	facts []job.PodFact
-	// look are Pods to be looked up.
-	look []job.PodFact
-	// verify asks to look at the Job before facts are sent again.
-	verify bool
-	// project asks to write ready.
-	project bool
+	facts   []job.PodFact // to be sent; empty means no signal
+	look    []job.PodFact // Pods to be looked up
+	verify  bool          // whether to look at the Job before facts are sent again
+	project bool          // whether to write ready
 	ready   int32
-	// again is when to decide again if nothing happens; zero means never.
-	again time.Time
+	again   time.Time // when to decide again if nothing happens; zero means never
 }
 
 func newWatchedJob(key jobKey) *watchedJob {
@@ -121,15 +103,11 @@ func (w *watchedJob) observe(s sight, initial bool, now time.Time) {
 // remove records that a Pod, as it was seen last, has left the watch's sight. It is gone if it was being deleted. Otherwise,
 // or if it is known to exist (its labels or its controller were changed), it is looked up.
 func (w *watchedJob) remove(s sight, exists bool, now time.Time) {
-	pod, known := w.pods[s.fact.UID]
-	if !known {
-		return
-	}
 	event := left
 	if s.fact.Deleting && !exists {
 		event = vanished
 	}
-	w.meet(pod, event, s, now)
+	w.answer(s.fact.UID, event, s, now)
 }
 
 // found takes what a look has found of a Pod: the Pod as it is, which is the Job's.
@@ -144,7 +122,7 @@ func (w *watchedJob) found(s sight, now time.Time) {
 	w.meet(pod, pod.event(s), s, now)
 }
 
-// answer takes another answer about a Pod that was looked up. s matters for foundOut.
+// answer has a Pod that is known take an event, such as another answer about one that was looked up.
 func (w *watchedJob) answer(uid string, e event, s sight, now time.Time) {
 	if pod := w.pods[uid]; pod != nil {
 		w.meet(pod, e, s, now)
@@ -173,9 +151,9 @@ func (w *watchedJob) told(facts []job.PodFact, now time.Time) {
 	}
 }
 
-// settle records that nobody is to be told of the Job's Pods: it has no workflow
-// any more and its Pods were released, or it is another controller's.
-func (w *watchedJob) settle(now time.Time) {
+// markSettled records that no workflow needs to hear of the Job's Pods: they were released and the workflow has ended, or another
+// controller has the Job.
+func (w *watchedJob) markSettled(now time.Time) {
 	for _, pod := range w.pods {
 		w.meet(pod, settled, sight{}, now)
 	}
@@ -207,7 +185,7 @@ func (w *watchedJob) decide(now time.Time) decision {
 	switch {
 	case len(w.owed) == 0 && len(repeats) == 0:
 		w.decideReady(now, &result)
-	case !now.Before(due), w.remaining == 0 && w.hasEnd():
+	case !now.Before(due), w.remaining == 0 && len(w.owed) > 0: // Where none remains, what is owed are ends.
 		result.facts, result.verify = w.collect(repeats), len(repeats) > 0
 	default:
 		result.again = due
@@ -230,15 +208,6 @@ func (w *watchedJob) repeats(now time.Time) []*watchedPod {
 		}
 	}
 	return repeats
-}
-
-func (w *watchedJob) hasEnd() bool {
-	for _, pod := range w.owed {
-		if over(pod.fact) {
-			return true
-		}
-	}
-	return false
 }
 
 // collect returns the facts for a signal: what has to be said, and what is worth

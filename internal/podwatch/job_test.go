@@ -27,6 +27,7 @@ func fact(name string, change ...func(*job.PodFact)) job.PodFact {
 func succeeded(f *job.PodFact) { f.Phase = corev1.PodSucceeded }
 func failed(f *job.PodFact)    { f.Phase = corev1.PodFailed }
 func deleting(f *job.PodFact)  { f.Deleting = true }
+func removed(f *job.PodFact)   { f.Removed, f.Tracked = true, false }
 func ready(f *job.PodFact)     { f.Ready = true }
 func untracked(f *job.PodFact) { f.Tracked = false }
 func restarted(f *job.PodFact) { f.Restarts++ }
@@ -108,6 +109,9 @@ func TestNewsOfAPod(t *testing.T) {
 		"failed":                           {&running, fact("a", failed), false, true},
 		"deletion asked for":               {nil, fact("a", deleting), false, true},
 		"deletion told":                    {ptr.To(fact("a", deleting)), fact("a", deleting), false, false},
+		"removed by a plan":                {&running, fact("a", deleting, removed), false, false},
+		"removed by a plan, first seen so": {nil, fact("a", deleting, removed), false, false},
+		"removed by a plan, and ended":     {ptr.To(fact("a", deleting, removed)), fact("a", deleting, removed, failed), false, true},
 		"ended after its deletion":         {ptr.To(fact("a", deleting)), fact("a", deleting, succeeded), false, true},
 		"restarted, policy OnFailure":      {&running, fact("a", restarted), true, true},
 		"restarted, policy Never":          {&running, fact("a", restarted), false, false},
@@ -129,6 +133,17 @@ func TestNewsOfAPod(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The workflow asked for it, and knows. It waits for the Pod to be gone.
+func TestAPodThatAPlanRemovesIsReportedWhenItIsGone(t *testing.T) {
+	s := newScene(t)
+	s.see(fact("a", ready), fact("b"))
+	s.see(fact("a", ready, removed))
+	s.see(fact("a", deleting, removed))
+	s.sends()
+	s.leaves("a", false)
+	s.sends("a")
 }
 
 func TestSignalsAreCoalesced(t *testing.T) {
@@ -333,7 +348,7 @@ func TestSettledJobIsQuiet(t *testing.T) {
 	if orphans := s.tracked(); len(orphans) != 3 {
 		t.Errorf("orphans %v", orphans)
 	}
-	s.settle(s.now)
+	s.markSettled(s.now)
 	s.see(fact("b", ready))
 	s.after(time.Hour)
 	if due := s.sends(); due.project || len(due.look) != 0 || len(s.pods) != 2 {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,18 +22,8 @@ import (
 // look finds out what became of Pods that have left the watch's sight, or whose labels may not match
 // the Job's selector: the object is gone, or someone has changed its labels or its controller.
 func (w *Watcher) look(ctx context.Context, watched *watchedJob, pods []job.PodFact) error {
-	read := sync.OnceValues(func() (*batchv1.Job, error) {
-		found, err := w.read(ctx, watched.jobKey)
-		if found != nil {
-			w.learn(watched, found)
-		}
-		return found, err
-	})
-	return each(pods, func(fact job.PodFact) error {
-		pod, err := w.pod(ctx, watched.namespace, fact.Name, types.UID(fact.UID))
-		if err != nil {
-			return err
-		}
+	read := sync.OnceValues(func() (*batchv1.Job, error) { return w.read(ctx, watched.jobKey) })
+	return w.eachPod(ctx, watched, pods, func(fact job.PodFact, pod *corev1.Pod) error {
 		if pod == nil {
 			w.change(func(now time.Time) { watched.answer(fact.UID, foundGone, sight{}, now) })
 			return nil
@@ -54,7 +45,7 @@ func (w *Watcher) pod(ctx context.Context, namespace, name string, uid types.UID
 // orNil returns what was read; nil where it is gone.
 func orNil[Object any](read *Object, err error, kind, namespace, name string) (*Object, error) {
 	switch {
-	case errors.Is(err, k8s.ErrGone):
+	case errors.Is(err, k8s.ErrGone), apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("get %s %s/%s: %w", kind, namespace, name, err)
@@ -65,14 +56,7 @@ func orNil[Object any](read *Object, err error, kind, namespace, name string) (*
 // examine settles whose a Pod is that exists.
 func (w *Watcher) examine(ctx context.Context, watched *watchedJob, pod *corev1.Pod, owner claim.Owner) error {
 	verdict := claim.Decide(pod, owner)
-	var stored *corev1.Pod
-	var err error
-	if verdict == claim.Release && claim.IsControlled(pod) {
-		// Its Job is over or gone, so its labels matter no more.
-		err = w.release(ctx, pod, true)
-	} else {
-		stored, err = w.carryOut(ctx, verdict, pod, owner)
-	}
+	stored, err := w.carryOut(ctx, verdict, pod, owner)
 	if err != nil {
 		return err
 	}
@@ -103,7 +87,8 @@ func (w *Watcher) examine(ctx context.Context, watched *watchedJob, pod *corev1.
 // carryOut is k8s.CarryOut, and says what it has done.
 func (w *Watcher) carryOut(ctx context.Context, verdict claim.Verdict, pod *corev1.Pod, owner claim.Owner) (*corev1.Pod, error) {
 	if verdict == claim.Release {
-		return nil, w.release(ctx, pod, claim.Ended(pod))
+		// The Job of a controlled one is over or gone, so its labels matter no more.
+		return nil, w.release(ctx, pod, claim.Ended(pod) || claim.IsControlled(pod))
 	}
 	stored, err := k8s.CarryOut(ctx, w.Kubernetes, verdict, owner, pod)
 	switch {
@@ -130,12 +115,19 @@ func (w *Watcher) release(ctx context.Context, pod *corev1.Pod, forGood bool) er
 	return nil
 }
 
-// each does something with all items, some at a time; the error is the first of them.
-func each[Item any](items []Item, do func(Item) error) error {
+// eachPod reads Pods of a Job, some at a time, and does something with each, which is nil when it is gone. The error is
+// the first of them.
+func (w *Watcher) eachPod(ctx context.Context, watched *watchedJob, facts []job.PodFact, do func(job.PodFact, *corev1.Pod) error) error {
 	var group errgroup.Group
 	group.SetLimit(senders)
-	for _, item := range items {
-		group.Go(func() error { return do(item) })
+	for _, fact := range facts {
+		group.Go(func() error {
+			pod, err := w.pod(ctx, watched.namespace, fact.Name, types.UID(fact.UID))
+			if err != nil {
+				return err
+			}
+			return do(fact, pod)
+		})
 	}
 	return group.Wait()
 }

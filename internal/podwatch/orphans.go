@@ -3,16 +3,13 @@ package podwatch
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
@@ -20,43 +17,33 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// isSettled reports whether nobody will count the Job's Pods any more, or Ostinato will
-// not. Without a workflow that is also so of a Job that is being deleted.
-func isSettled(found *batchv1.Job, takeOver, noWorkflow bool) bool {
-	return found == nil || !claim.Ours(found, takeOver) || claim.Finished(found) != nil || noWorkflow && found.DeletionTimestamp != nil
-}
-
-// settle looks at a Job whose workflow can't be signalled (noWorkflow), or does not act.
+// releaseOrphans looks at a Job whose workflow can't be signalled (noWorkflow), or does not act.
 // When the Job is gone or over nobody will ever count its Pods, so they are released
 // here; when it is another controller's they are left alone. settled is true then.
-func (w *Watcher) settle(ctx context.Context, watched *watchedJob, noWorkflow bool) (settled bool, err error) {
+func (w *Watcher) releaseOrphans(ctx context.Context, watched *watchedJob, noWorkflow bool) (settled bool, err error) {
 	found, err := w.read(ctx, watched.jobKey)
 	if err != nil {
 		return false, err
 	}
-	if found != nil {
-		w.learn(watched, found)
-	}
-	if !isSettled(found, w.TakeOverJobs, noWorkflow) {
+	// Without a workflow, nobody counts the Pods of a Job that is being deleted.
+	over := found == nil || claim.Finished(found) != nil || noWorkflow && found.DeletionTimestamp != nil
+	if !over && claim.Ours(found, w.TakeOverJobs) {
 		return false, nil
 	}
 	w.mutex.Lock()
 	orphans := watched.tracked()
 	w.mutex.Unlock()
 	owner := w.owner(watched.jobKey, found, true)
-	if err := each(orphans, func(fact job.PodFact) error {
-		pod, err := w.pod(ctx, watched.namespace, fact.Name, types.UID(fact.UID))
-		if err != nil || pod == nil {
-			return err
-		}
-		if claim.Decide(pod, owner) != claim.Release {
+	err = w.eachPod(ctx, watched, orphans, func(_ job.PodFact, pod *corev1.Pod) error {
+		if pod == nil || claim.Decide(pod, owner) != claim.Release {
 			return nil
 		}
 		return w.release(ctx, pod, claim.Ended(pod))
-	}); err != nil {
+	})
+	if err != nil {
 		return false, err
 	}
-	w.change(watched.settle)
+	w.change(watched.markSettled)
 	return true, nil
 }
 
@@ -93,9 +80,6 @@ func (w *Watcher) named(ctx context.Context, pod *corev1.Pod) (*batchv1.Job, err
 		return nil, nil
 	}
 	found, err := w.Kubernetes.BatchV1().Jobs(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
 	return orNil(found, err, "Job", pod.Namespace, name)
 }
 
@@ -103,15 +87,10 @@ func (w *Watcher) named(ctx context.Context, pod *corev1.Pod) (*batchv1.Job, err
 const sweepRetry = 30 * time.Second
 
 func (w *Watcher) sweepOnce(ctx context.Context) {
-	for {
-		err := w.sweep(ctx)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
+	for err := w.sweep(ctx); err != nil && ctx.Err() == nil; err = w.sweep(ctx) {
 		w.Logger.Warn("could not sweep for orphan Pods, will retry", "error", err)
 		select {
 		case <-ctx.Done():
-			return
 		case <-w.Clock.After(sweepRetry):
 		}
 	}
@@ -131,7 +110,7 @@ func (w *Watcher) sweep(ctx context.Context) error {
 	for _, namespace := range k8s.NamespacesToList(w.Namespaces) {
 		err := k8s.EachPod(ctx, w.Kubernetes, namespace, selector, k8s.ListPage, func(pod *corev1.Pod) error {
 			job, ok := jobOf(pod)
-			if !ok || !claim.Tracked(pod) || !w.inShard(job.uid) {
+			if !ok || !claim.Tracked(pod) || !names.InShard(string(job.uid), w.Shard, w.Shards) {
 				return nil
 			}
 			owner, known := owners[job]
@@ -155,9 +134,4 @@ func (w *Watcher) sweep(ctx context.Context) error {
 		}
 	}
 	return writes.Wait()
-}
-
-func (w *Watcher) inShard(job types.UID) bool {
-	bucket, err := strconv.Atoi(names.WatchBucket(string(job)))
-	return err == nil && bucket%w.Shards == w.Shard
 }

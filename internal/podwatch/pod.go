@@ -7,12 +7,10 @@ import (
 )
 
 type watchedPod struct {
-	state state
-	fact  job.PodFact
-	// restartable: restartPolicy OnFailure, so that restarts count.
-	restartable bool
-	// heard is what the workflow took last of what changes while a Pod runs.
-	heard heard
+	state       state
+	fact        job.PodFact
+	restartable bool  // restartPolicy OnFailure, so that restarts count
+	heard       heard // what the workflow took last of what changes while a Pod runs
 }
 
 // heard is what matters of a fact that a workflow took.
@@ -28,8 +26,7 @@ type sight struct {
 	restartable bool
 	// madeElsewhere: someone else made the Pod, or it was adopted, so that the workflow may not know that it exists.
 	madeElsewhere bool
-	// unproven: the Pod's labels are not known to match the Job's selector.
-	unproven bool
+	unproven      bool // the Pod's labels are not known to match the Job's selector
 }
 
 // event says what it means for the Pod to be seen so.
@@ -49,6 +46,8 @@ func (p *watchedPod) event(s sight) event {
 		return seenEnded
 	case s.restartable && s.fact.Restarts > p.heard.restarts:
 		return seenRestarted
+	case s.fact.Deleting && s.fact.Removed:
+		return seenRemoved
 	case s.fact.Deleting:
 		return seenLeaving
 	case s.madeElsewhere:

@@ -1,6 +1,7 @@
 package podwatch
 
 import (
+	"cmp"
 	"hash/fnv"
 	"time"
 
@@ -9,23 +10,18 @@ import (
 
 // When status.ready is written.
 const (
-	// readyDelay is how long readiness has to stay changed before it is projected.
-	readyDelay = time.Second
+	readyDelay  = time.Second      // how long readiness has to stay changed before it is projected
+	readySpread = 30 * time.Second // the time over which the readiness of Jobs found at start is projected
 	// readySettle is how long after a signal or a new Pod the workflow may yet
 	// write a number of active Pods below a projected readiness, and so lower it.
 	readySettle = 5 * time.Second
-	// readySpread is the time over which the readiness of Jobs found at start is projected.
-	readySpread = 30 * time.Second
 )
 
 // readiness is what is known of a Job's status.ready.
 type readiness struct {
-	// shown is what was projected last, 0 for a Job without Pods that can run.
-	shown int32
-	// since is when shown began to differ from the Pods' readiness, or to be uncertain.
-	since time.Time
-	// uncertain is set when another writer may have written something else.
-	uncertain bool
+	shown     int32     // what was projected last, 0 for a Job without Pods that can run
+	since     time.Time // when shown began to differ from the Pods' readiness, or to be uncertain
+	uncertain bool      // another writer may have written something else
 }
 
 func (r *readiness) distrust(since time.Time) { r.uncertain, r.since = true, since }
@@ -52,9 +48,7 @@ func (w *watchedJob) decideReady(now time.Time, result *decision) {
 		w.ready.since = time.Time{}
 		return
 	}
-	if w.ready.since.IsZero() {
-		w.ready.since = now
-	}
+	w.ready.since = cmp.Or(w.ready.since, now)
 	if due := w.ready.since.Add(readyDelay); now.Before(due) {
 		result.again = earliest(result.again, due)
 		return

@@ -45,7 +45,7 @@ func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, e
 		}
 	}
 	if due.verify {
-		settled, err := w.settle(ctx, watched, false)
+		settled, err := w.releaseOrphans(ctx, watched, false)
 		if settled || err != nil {
 			return queue.AtOnce, errors.Join(lookErr, err)
 		}
@@ -74,24 +74,26 @@ func (w *Watcher) decide(job jobKey) (*watchedJob, decision) {
 // project writes status.ready of a Job of ours. Another controller's Job needs no signals either.
 func (w *Watcher) project(ctx context.Context, watched *watchedJob, ready int32) error {
 	w.mutex.Lock()
-	whose := watched.whose
+	ours := watched.ours
 	w.mutex.Unlock()
-	if whose == unread {
+	if ours == nil {
 		// One read from the API server's cache serves for as long as the Job is watched.
 		found, err := w.Kubernetes.BatchV1().Jobs(watched.namespace).Get(ctx, watched.name, k8s.FromCache)
 		switch {
 		case err == nil && found.UID == watched.uid && found.Status.StartTime != nil:
-			whose = w.learn(watched, found)
+			ours = w.learn(found)
 		case err != nil && !apierrors.IsNotFound(err):
 			return fmt.Errorf("get Job %s/%s: %w", watched.namespace, watched.name, err)
 		}
 	}
 	taken := false
-	switch whose {
-	case theirs:
-		w.change(watched.settle)
+	switch {
+	case ours == nil:
+		// The Job is not in the cache, or its workflow has not begun: it takes no ready Pods yet.
+	case !*ours:
+		w.change(watched.markSettled)
 		return nil
-	case ours:
+	default:
 		var err error
 		if taken, err = k8s.PatchJobReady(ctx, w.Kubernetes, watched.namespace, watched.name, watched.uid, ready); err != nil {
 			return fmt.Errorf("write status.ready of Job %s/%s: %w", watched.namespace, watched.name, err)
@@ -99,30 +101,33 @@ func (w *Watcher) project(ctx context.Context, watched *watchedJob, ready int32)
 		w.Metrics.projections.Inc()
 		w.projections.Add(1)
 	}
-	// A Job that is still unread is not in the cache, or its workflow has not begun: it takes no ready Pods yet.
 	w.change(func(now time.Time) { watched.projected(ready, taken, now) })
 	return nil
 }
 
-// learn keeps what can be known of a Job whose Pods may be judged later.
-func (w *Watcher) learn(watched *watchedJob, found *batchv1.Job) ownership {
-	whose := theirs
-	if claim.Ours(found, w.TakeOverJobs) {
-		whose = ours
-	}
+// learn keeps what can be known of a Job whose Pods are watched and may be judged later. It returns whether the Job is ours.
+func (w *Watcher) learn(found *batchv1.Job) *bool {
+	ours := claim.Ours(found, w.TakeOverJobs)
 	selector, err := claim.Selector(found)
 	w.change(func(time.Time) {
-		watched.whose = whose
+		watched := w.jobs[jobKey{namespace: found.Namespace, name: found.Name, uid: found.UID}]
+		if watched == nil {
+			return
+		}
+		watched.ours = &ours
 		if err == nil {
 			watched.selector = selector
 		}
 	})
-	return whose
+	return &ours
 }
 
-// read reads the Job; it is nil when it is gone.
+// read reads the Job, and keeps what it learns about it. A Job that is gone is nil.
 func (w *Watcher) read(ctx context.Context, job jobKey) (*batchv1.Job, error) {
 	found, err := k8s.GetJob(ctx, w.Kubernetes, job.namespace, job.name, job.uid)
+	if err == nil {
+		w.learn(found)
+	}
 	return orNil(found, err, "Job", job.namespace, job.name)
 }
 

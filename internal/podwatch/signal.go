@@ -42,15 +42,14 @@ func (w *Watcher) signal(ctx context.Context, to jobKey, facts []job.PodFact) er
 // begins after the first Pods, and those of a herd after all Jobs and first Pods of it.
 const quietTries = 2
 
-// send tells the Job's workflow of Pods, in parts that a signal can hold. What was not
-// taken stays to be sent. A patient one leaves it to the next try to ask why there is no workflow,
-// unless a Pod that somebody deletes waits for that.
+// send tells the Job's workflow of Pods, in parts that a signal can hold. What was not taken stays to be sent. A patient one
+// leaves it to the next try to ask why there is no workflow, unless a Pod that somebody deletes waits for that.
 func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact, patient bool) error {
 	for part := range parts(facts) {
 		err := w.signal(ctx, watched.jobKey, part)
-		if errors.Is(err, errNoWorkflow) && !(patient && !slices.ContainsFunc(part, func(fact job.PodFact) bool { return fact.Deleting || fact.Gone })) {
-			settled, settleErr := w.settle(ctx, watched, true)
-			if settled || settleErr != nil {
+		waitedFor := func(fact job.PodFact) bool { return fact.Deleting || fact.Gone }
+		if errors.Is(err, errNoWorkflow) && (!patient || slices.ContainsFunc(part, waitedFor)) {
+			if settled, settleErr := w.releaseOrphans(ctx, watched, true); settled || settleErr != nil {
 				return settleErr
 			}
 			// The Job runs: the bridge will start its workflow.

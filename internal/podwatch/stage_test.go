@@ -67,7 +67,7 @@ func newStage(t *testing.T, objects []runtime.Object, with ...option) *stage {
 	k8sfake.Identify(s.kubernetes, noon.Add(3*time.Second))
 	s.options = podwatch.Options{
 		Kubernetes: s.kubernetes, Temporal: s.signals, Shards: 1, Metrics: podwatch.NewMetrics(s.registry),
-		Logger: sdklog.NewStructuredLogger(testLogger(t)),
+		Logger: sdklog.NewStructuredLogger(testLogger(t)), Clock: clock.RealClock{},
 		Report: func(podwatch.Details) { s.reports.Add(1) },
 	}
 	for _, apply := range with {

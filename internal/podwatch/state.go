@@ -4,30 +4,16 @@ package podwatch
 type state int
 
 const (
-	// stateNew: nothing is known of the Pod yet.
-	stateNew state = iota
-	// stateQuiet: the Pod can run, and there is nothing to say.
-	stateQuiet
-	// stateDue: the workflow has to hear of the Pod as it is: that it exists, has
-	// restarted, is being deleted, or has ended.
-	stateDue
-	// stateLeaving: the Pod is being deleted and can run yet; the workflow knows.
-	stateLeaving
-	// stateTold: the workflow knows the Pod's end, and has not released it.
-	stateTold
-	// stateSettled: nobody needs to hear of the Pod, which the watch sees: it has ended
-	// and was released, or its Job has no workflow any more or is another controller's.
-	stateSettled
-	// stateMissing: the workflow knows of the Pod, which has left the watch's sight or may
-	// not be the Job's any more: only a look at the API server tells.
-	stateMissing
-	// stateUnproven: the same of a Pod about which something is due or nothing was said yet.
-	stateUnproven
-	// stateParting: the workflow has to hear of the Pod for the last time: it is gone, or
-	// not the Job's any more, or the watch will not see it again.
-	stateParting
-	// stateForgotten: the Pod is dropped from memory.
-	stateForgotten
+	stateNew       state = iota // nothing is known of the Pod yet
+	stateQuiet                  // it can run, and there is nothing to say
+	stateDue                    // the workflow has to hear that it exists, has restarted, is being deleted, or has ended
+	stateLeaving                // it is being deleted and can run yet; the workflow knows
+	stateTold                   // the workflow knows its end, and has not released it
+	stateSettled                // nobody needs to hear of it: it was released, or its Job has no workflow or is not ours
+	stateMissing                // it has left the watch's sight, or may not be the Job's any more: only a look tells
+	stateUnproven               // the same of a Pod about which something is due or nothing was said yet
+	stateParting                // the workflow has to hear its end: gone, not the Job's any more, or out of sight for good
+	stateForgotten              // it is dropped from memory
 	states
 )
 
@@ -35,39 +21,28 @@ const (
 type event int
 
 const (
-	// The watch sees the Pod, or a look has found it: it can run, and the workflow has to
-	// hear of it only when it hears of nothing else; ...
-	seenAlive event = iota
-	// ... or it can run, and the workflow may not know that it exists; ...
-	seenMadeElsewhere
-	// ... or it has restarted, which counts, since the workflow last heard; ...
-	seenRestarted
-	// ... or it is being deleted; ...
-	seenLeaving
-	// ... or it has ended with the tracking finalizer; ...
-	seenEnded
-	// ... or it has ended without; ...
-	seenReleased
-	// ... or its labels may not match the Job's selector.
-	seenUnproven
-	// left: it has left the watch's sight, and may exist.
-	left
-	// vanished: it has left the watch's sight while it was being deleted.
-	vanished
-	// foundGone: a look found that it does not exist.
-	foundGone
-	// foundForeign: a look found that it is not the Job's.
-	foundForeign
-	// foundOut: a look found that it has ended and was released, so that the watch will not see it again.
-	foundOut
-	// The workflow took a fact of the Pod: that it can run, ...
-	tookAlive
-	// ... is being deleted, ...
-	tookLeaving
-	// ... or is over.
-	tookEnd
-	// settled: nobody is to be told of the Job's Pods any more.
-	settled
+	// The watch sees the Pod, or a look has found it:
+	seenAlive         event = iota // it can run, and the workflow has to hear of it only when it hears of nothing else
+	seenMadeElsewhere              // it can run, and the workflow may not know that it exists
+	seenRestarted                  // it has restarted, which counts, since the workflow last heard
+	seenLeaving                    // it is being deleted
+	seenRemoved                    // the same, by a plan that removes it uncounted, and knows
+	seenEnded                      // it has ended with the tracking finalizer
+	seenReleased                   // it has ended without
+	seenUnproven                   // its labels may not match the Job's selector
+
+	left     // it has left the watch's sight, and may exist
+	vanished // it has left the watch's sight while it was being deleted
+
+	foundGone    // a look found that it does not exist
+	foundForeign // a look found that it is not the Job's
+	foundOut     // a look found that it has ended and was released, so that the watch will not see it again
+
+	tookAlive   // the workflow took a fact of the Pod: it can run
+	tookLeaving // the same: it is being deleted
+	tookEnd     // the same: it is over
+
+	settled // the Job has no workflow that has to hear of its Pods
 	events
 )
 
@@ -75,14 +50,10 @@ const (
 type effect int
 
 const (
-	// learn: the Pod is as the event says.
-	learn effect = 1 << iota
-	// lose: it is gone.
-	lose
-	// disown: it is not the Job's any more.
-	disown
-	// note: the workflow has heard what the event says.
-	note
+	learn  effect = 1 << iota // the Pod is as the event says
+	lose                      // it is gone
+	disown                    // it is not the Job's any more
+	note                      // the workflow has heard what the event says
 )
 
 // transition is what an event does to a Pod.
@@ -113,6 +84,9 @@ var transitions = func() [events]transition {
 		}},
 		seenLeaving: {learn, to{
 			New: Due, Quiet: Due, Due: Due, Leaving: Leaving, Told: Due, Settled: Settled, Missing: Due, Unproven: Due, Parting: Due,
+		}},
+		seenRemoved: {learn | note, to{
+			New: Leaving, Quiet: Leaving, Due: Leaving, Leaving: Leaving, Told: Due, Settled: Settled, Missing: Leaving, Unproven: Leaving, Parting: Leaving,
 		}},
 		seenEnded: {learn, to{
 			New: Due, Quiet: Due, Due: Due, Leaving: Due, Told: Told, Settled: Settled, Missing: Due, Unproven: Due, Parting: Due,

@@ -21,7 +21,7 @@ func TestTransitions(t *testing.T) {
 	if len(allStates) != int(states) {
 		t.Fatalf("%d states have names, there are %d", len(allStates), states)
 	}
-	sees := []event{seenAlive, seenMadeElsewhere, seenRestarted, seenLeaving, seenEnded, seenReleased, seenUnproven}
+	sees := []event{seenAlive, seenMadeElsewhere, seenRestarted, seenLeaving, seenRemoved, seenEnded, seenReleased, seenUnproven}
 	for event, row := range transitions {
 		if row.to[stateForgotten] != 0 {
 			t.Errorf("event %d meets a forgotten Pod", event)
@@ -82,7 +82,7 @@ func TestAWatchedJobAddsUp(t *testing.T) {
 						corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed,
 					}).Draw(t, "phase"),
 					Ready: rapid.Bool().Draw(t, "ready"), Deleting: rapid.Bool().Draw(t, "deleting"),
-					Tracked: rapid.Bool().Draw(t, "tracked"), Restarts: rapid.Int32Range(0, 2).Draw(t, "restarts"),
+					Tracked: rapid.Bool().Draw(t, "tracked"), Removed: rapid.Bool().Draw(t, "removed"), Restarts: rapid.Int32Range(0, 2).Draw(t, "restarts"),
 				},
 				restartable: rapid.Bool().Draw(t, "restartable"), madeElsewhere: rapid.Bool().Draw(t, "stranger"),
 				unproven: rapid.Bool().Draw(t, "doubtful"),
@@ -107,7 +107,7 @@ func TestAWatchedJobAddsUp(t *testing.T) {
 			},
 			"send":   func(*rapid.T) { underway = w.decide(now).facts },
 			"taken":  func(*rapid.T) { w.told(underway, now) },
-			"settle": func(*rapid.T) { w.settle(now) },
+			"settle": func(*rapid.T) { w.markSettled(now) },
 			"project": func(t *rapid.T) {
 				if due := w.decide(now); due.project {
 					w.projected(due.ready, rapid.Bool().Draw(t, "taken"), now)

@@ -27,16 +27,11 @@ import (
 )
 
 const (
-	// reportInterval is how often Options.Report is called.
-	reportInterval = 2 * time.Second
-	// syncTimeout bounds the first list of Pods.
-	syncTimeout = time.Minute
-	// senders bounds the signals and writes that are under way.
-	senders = 16
-	// serveTimeout bounds what is done for one Job at a time.
-	serveTimeout = 10 * time.Second
-	// orphanInterval is the least time between two looks at a Pod that nobody controls.
-	orphanInterval = time.Second
+	reportInterval = 2 * time.Second  // how often Options.Report is called
+	syncTimeout    = time.Minute      // bounds the first list of Pods
+	senders        = 16               // bounds the signals and writes that are under way
+	serveTimeout   = 10 * time.Second // bounds what is done for one Job at a time
+	orphanInterval = time.Second      // the least time between two looks at a Pod that nobody controls
 	// firstRetry and lastRetry bound the back-off of a Job that could not be signalled or looked at.
 	firstRetry = time.Second
 	lastRetry  = 10 * time.Second
@@ -64,8 +59,7 @@ type Options struct {
 	TakeOverJobs bool
 	Metrics      *Metrics
 	Logger       log.Logger
-	// Clock is the real one when nil.
-	Clock clock.WithTicker
+	Clock        clock.WithTicker
 	// Report is called every two seconds, and when the first lists are complete.
 	Report func(Details)
 }
@@ -99,7 +93,6 @@ type Watcher struct {
 	jobs  map[jobKey]*watchedJob
 
 	pods, signals, facts, projections atomic.Int64
-	synced                            atomic.Bool
 }
 
 // New returns a Watcher. An impossible shard is an error.
@@ -108,16 +101,13 @@ func New(options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
+	shares := queue.Shares[key]{Namespace: func(k key) string { return k.namespace }, Weights: options.Weights}
 	return &Watcher{
 		Options:  options,
 		selector: selector,
-		queue:    queue.New("podwatch", firstRetry, lastRetry, queue.Shares[key]{Namespace: func(k key) string { return k.namespace }, Weights: options.Weights}, options.Clock, nil),
-		health: &health{
-			now: options.Clock.Now, logger: options.Logger,
-			namespaces: len(k8s.NamespacesToList(options.Namespaces)), outages: map[string]outage{},
-		},
-		jobs: map[jobKey]*watchedJob{},
+		queue:    queue.New("podwatch", firstRetry, lastRetry, shares, options.Clock, nil),
+		health:   &health{Options: options, outages: map[string]outage{}},
+		jobs:     map[jobKey]*watchedJob{},
 	}, nil
 }
 
@@ -139,8 +129,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return w.tend(ctx, informer.Synced())
 }
 
-// work serves what is due. It begins when the first lists are complete: before, "no
-// other Pod is running" can't be known.
+// work serves what is due. It begins when the first lists are complete: before, "no other Pod is running" can't be known.
 func (w *Watcher) work(ctx context.Context, synced <-chan struct{}) {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -166,8 +155,7 @@ func (w *Watcher) tend(ctx context.Context, synced <-chan struct{}) error {
 		case <-synced:
 			synced = nil
 			timeout.Stop()
-			w.synced.Store(true)
-			w.Report(w.details())
+			w.Report(w.details(true))
 		case <-timeout.C():
 			if synced != nil {
 				return fmt.Errorf("list Pods within %v: %w", syncTimeout, cmp.Or(w.health.last(), errors.New("no answer")))
@@ -176,18 +164,18 @@ func (w *Watcher) tend(ctx context.Context, synced <-chan struct{}) error {
 			if err := w.health.lost(); err != nil {
 				return err
 			}
-			w.Report(w.details())
+			w.Report(w.details(synced == nil))
 		}
 	}
 }
 
-func (w *Watcher) details() Details {
+func (w *Watcher) details(synced bool) Details {
 	w.mutex.Lock()
 	jobs := len(w.jobs)
 	w.mutex.Unlock()
 	w.Metrics.jobs.Set(float64(jobs))
 	details := Details{
-		Synced: w.synced.Load(), Jobs: jobs, Pods: int(w.pods.Load()),
+		Synced: synced, Jobs: jobs, Pods: int(w.pods.Load()),
 		Signals: w.signals.Load(), Facts: w.facts.Load(), Projections: w.projections.Load(),
 	}
 	if err := w.health.last(); err != nil {

@@ -5,7 +5,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -30,8 +29,7 @@ var Activities = []string{
 	WatchPodsActivity,
 }
 
-// InvalidRequestErrorType is the type of the error, not to be retried, of an activity that
-// was asked for what no workflow of Ostinato asks for.
+// InvalidRequestErrorType is that of the final error of an activity that was asked for what no workflow of ours asks for.
 const InvalidRequestErrorType = "InvalidRequest"
 
 // MaxLooks is how many runs one FindRunsRequest names at most.
@@ -40,21 +38,10 @@ const MaxLooks = 50
 // Refusal says that the API server answered and refused: a quota, an invalid object, a terminating namespace. It is an
 // outcome to plan with, not an error: an outage is an error, and is retried by Temporal.
 type Refusal struct {
+	// Reason is one of package ledger's, which show in the history of runs.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
-
-// Reasons of a Refusal, which package schedule explains and the ledger shows.
-const (
-	RefusedForbidden            = ledger.Forbidden
-	RefusedInvalid              = ledger.Invalid
-	RefusedNamespaceTerminating = ledger.NamespaceTerminating
-	RefusedForeignObject        = ledger.ForeignObject
-	RefusedNotPrescribed        = ledger.NotPrescribed
-	RefusedSignal               = ledger.SignalRefused
-	RefusedTooLate              = ledger.TooLate
-	RefusedOther                = ledger.RefusedOtherwise
-)
 
 // JobRequest is carried out in the order of its fields. Every step is idempotent, so the whole may be repeated.
 type JobRequest struct {
@@ -67,8 +54,7 @@ type JobRequest struct {
 	// Digest is job.Spec.Digest of the spec that was planned with. A Job whose spec has
 	// another one is left as it is, and answered with CurrentSpec.
 	Digest string `json:"digest,omitempty"`
-	// Judge are completed indexes for which spec.successPolicy is evaluated before anything
-	// is done; where they meet a rule the answer is Matched.
+	// Judge are completed indexes. If they meet a rule of spec.successPolicy, nothing is done, and the answer is Matched.
 	Judge job.Indexes `json:"judge,omitzero"`
 	// Counted are the UIDs of the Pods that Status counts and that are not released yet (names.CountedAnnotation).
 	Counted []string `json:"counted,omitempty"`
@@ -113,9 +99,8 @@ type ReleaseOrphansResult struct {
 	Released int `json:"released"`
 }
 
-// ListPodsRequest asks for the Pods of a Job. Before they are listed, orphans that
-// match the Job's selector are adopted, and Pods that no longer match it are let go
-// (parity 2.13), so that PodWatch sees every Pod of the Job and no other.
+// ListPodsRequest asks for the Pods of a Job. Before they are listed, orphans that match the Job's selector are adopted,
+// and Pods that no longer match it are let go (parity 2.13), so that PodWatch sees every Pod of the Job and no other.
 type ListPodsRequest struct {
 	Job ObjectReference `json:"job"`
 	// Undecided are the UIDs of Pods whose end the caller does not know yet. Of the Pods that ended and were released
@@ -149,19 +134,16 @@ type PodList struct {
 	job.List
 	// Foreign: the Job is another controller's; nothing was listed.
 	Foreign bool `json:"foreign,omitempty"`
-	// Matched is the rule of spec.successPolicy that the indexes of Judge meet; Pods were neither
-	// ended nor listed then.
+	// Matched is the rule of spec.successPolicy that the indexes of Judge meet; Pods were neither ended nor listed then.
 	Matched *int32 `json:"matched,omitempty"`
-	// Unplanned: the Job's spec is not the one that was planned with, but Spec; Pods may have been
-	// ended, and were not listed.
+	// Unplanned: the Job's spec is not the one planned with, but Spec; Pods may have been ended, and were not listed.
 	Unplanned bool `json:"unplanned,omitempty"`
 	// Spec and Status are the Job's as read before the Pods, where Rebuild asked for them.
 	Spec   *job.Spec          `json:"spec,omitempty"`
 	Status *batchv1.JobStatus `json:"status,omitempty"`
 }
 
-// SetSuspendRequest writes spec.suspend of a CronJob or Job, with who, when and
-// note as annotations, so that the object and the workflow agree.
+// SetSuspendRequest writes spec.suspend of a CronJob or Job, with who, when and note as annotations.
 type SetSuspendRequest struct {
 	// Kind is CronJobKind or JobKind.
 	Kind   string          `json:"kind"`

@@ -27,9 +27,18 @@ type (
 	plainCronJobDescription CronJobDescription
 )
 
-// Long values of these two are compressed.
+// Long values of these are compressed: those of a Job with thousands of Pods, and the state of a CronJob.
 
-func (l PodList) MarshalJSON() ([]byte, error)      { return packed.Marshal(plainPodList(l)) }
+func (l PodList) MarshalJSON() ([]byte, error)    { return packed.Marshal(plainPodList(l)) }
+func (p PodFacts) MarshalJSON() ([]byte, error)   { return packed.Marshal(plainPodFacts(p)) }
+func (j JobRequest) MarshalJSON() ([]byte, error) { return packed.Marshal(plainJobRequest(j)) }
+func (j JobResult) MarshalJSON() ([]byte, error)  { return packed.Marshal(plainJobResult(j)) }
+func (l ListPodsRequest) MarshalJSON() ([]byte, error) {
+	return packed.Marshal(plainListPodsRequest(l))
+}
+func (t TerminatePodsRequest) MarshalJSON() ([]byte, error) {
+	return packed.Marshal(plainTerminateRequest(t))
+}
 func (c CronJobInput) MarshalJSON() ([]byte, error) { return packed.Marshal(plainCronJobInput(c)) }
 
 func (l *PodList) UnmarshalJSON(data []byte) error {
@@ -96,10 +105,9 @@ func (b *BackfillTimes) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*schedule.BackfillTimes)(b))
 }
 
-// Decoded returns a new value of each type that bytes of strangers are decoded into: inputs and
-// results of workflows and activities, arguments of signals, updates and queries, answers to queries,
-// and recorded side effects. Whoever may write to Temporal may have written any of them, so each that holds lists
-// or maps bounds itself before it takes memory (bounded.go).
+// Decoded returns a new value of each type that bytes of strangers are decoded into: inputs and results of workflows and
+// activities, arguments of signals, updates and queries, answers to queries, and recorded side effects. Whoever may write
+// to Temporal may have written them, so each that holds lists or maps bounds itself before it takes memory.
 func Decoded() []any {
 	return []any{
 		// Workflows.

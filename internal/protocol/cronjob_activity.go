@@ -17,8 +17,7 @@ import (
 type StartRunRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
 	Digest  string          `json:"digest,omitempty"`
-	// Start is the run. If its time has not come, it is held until then, before anything is
-	// written. Its Job is created from the object's template.
+	// Start is the run, which is held until its time, before any write. Its Job is created from the object's template.
 	Start schedule.Start `json:"start"`
 	// Replace are the runs whose place it takes: they are deleted first.
 	Replace []schedule.Delete `json:"replace,omitempty"`
@@ -33,8 +32,7 @@ type StartRunRequest struct {
 type StartRunResult struct {
 	Gone        bool           `json:"gone,omitempty"`
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
-	// Started is the run's Job, new or found from an earlier attempt. Where it is gone since, it
-	// has no UID and is in Ended too.
+	// Started is the run's Job, new or an earlier attempt's. One that is gone since has no UID and is in Ended too.
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job. The Event was emitted.
 	Refused *Refusal `json:"refused,omitempty"`
@@ -51,12 +49,10 @@ type StartRunResult struct {
 // WriteStatusRequest writes what a CronJob's workflow knows, and prunes the history, in the order of its fields.
 type WriteStatusRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
-	// Task is when the workflow task began that asks; a local attempt whose task was given up
-	// for another writes nothing.
+	// Task is when the workflow task began that asks; a local attempt whose task was given up for another writes nothing.
 	Task   time.Time `json:"task,omitzero"`
 	Digest string    `json:"digest,omitempty"`
-	// Judge asks for a dry run of the next run's Job. The activity puts what it learns into
-	// Status with schedule.StatusJudged.
+	// Judge asks for a dry run of the next run's Job, which the activity puts into Status with schedule.StatusJudged.
 	Judge bool `json:"judge,omitempty"`
 	// Status is applied; nil leaves it as it is. Status.Workflow is filled in by the activity.
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`

@@ -16,8 +16,7 @@ type CronJobDescription struct {
 	CronJob ObjectReference          `json:"cronJob"`
 	Spec    schedule.Spec            `json:"spec"`
 	Status  ostinatov1.CronJobStatus `json:"status"`
-	// Ledger is the recorded outcome of the last 50 scheduled times or stretches of them,
-	// oldest first. LedgerQuery answers with more.
+	// Ledger has the outcomes of the last 50 scheduled times or stretches of them, oldest first. LedgerQuery has more.
 	Ledger []ledger.Entry `json:"ledger,omitempty"`
 	// Backfills are those that have times left to start.
 	Backfills []Backfill `json:"backfills,omitempty"`

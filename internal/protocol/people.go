@@ -14,8 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// Signals and updates that people send. Their comments, and those of the arguments and answers, are the
-// reference's (docs/refgen).
+// Signals and updates of people. These comments, and those of arguments and answers, are the reference's (docs/refgen).
 const (
 	// SuspendSignal sets spec.suspend. An Event on the object answers it.
 	SuspendSignal = steering.Suspend
@@ -31,8 +30,7 @@ const (
 	BackfillUpdate = steering.Backfill
 )
 
-// SignalNote is the optional argument of SuspendSignal, and part of the others. A plain JSON string is
-// taken as the note.
+// SignalNote is the optional argument of SuspendSignal, and part of the others. A plain JSON string is taken as the note.
 type SignalNote struct {
 	// Note says why, for the people who look later.
 	Note string `json:"note,omitempty"`
@@ -63,8 +61,7 @@ const (
 type Wish struct {
 	Suspend bool       `json:"suspend"`
 	Note    SignalNote `json:"note,omitzero"`
-	// Reason of a resume: one that names By or Reason takes back the suspension that has both as its
-	// name and note, and no other. Force resumes whoever has suspended; By says then who does.
+	// Reason and Force are those of a ResumeRequest.
 	Reason string `json:"reason,omitempty"`
 	Force  bool   `json:"force,omitempty"`
 	// Unread says why nothing is made of the signal's argument.
@@ -156,9 +153,8 @@ func BackfillAnswerOf(times []time.Time, dryRun bool) BackfillAnswer {
 // maxArgument bounds the JSON of a person's argument, in bytes.
 const maxArgument = 8 << 10
 
-// decodeArgument reads the argument of what a person asks for, into a type without methods. It reads the JSON
-// strictly, since a misspelt field would be left out unseen. It may be quoted once more as a string; null
-// leaves the value as it is.
+// decodeArgument reads the argument of what a person asks for, into a type without methods. It reads the JSON strictly,
+// since a misspelt field would be left out unseen. The JSON may be quoted as a string; null leaves the value as it is.
 func decodeArgument[Plain any](data []byte, of, example string, into *Plain) error {
 	if len(data) > maxArgument {
 		return fmt.Errorf("a %s's argument has %d bytes: use %d at most", of, len(data), maxArgument)

@@ -24,9 +24,8 @@ const (
 	PodsSignal = "pods"
 )
 
-// CronJobSpec brings a CronJob's scheduling fields to its workflow, as a reason to look
-// at the object where they differ from those that are known or are of another UID. Those
-// that are known make the workflow write its status anew and look at the clock.
+// CronJobSpec brings a CronJob's scheduling fields to its workflow, as a reason to look at the object where they differ from
+// those that are known or are of another UID. Those that are known make the workflow write its status anew and look at the clock.
 type CronJobSpec struct {
 	CronJob ObjectReference `json:"cronJob"`
 	Created time.Time       `json:"created"`
@@ -35,8 +34,7 @@ type CronJobSpec struct {
 	Overdue bool `json:"overdue,omitempty"`
 }
 
-// JobSpec brings a Job's spec to its workflow. A workflow of another UID ends
-// its own Pods' tracking and starts over with it.
+// JobSpec brings a Job's spec to its workflow. A workflow of another UID ends its tracking and starts over with it.
 type JobSpec struct {
 	Input JobInput `json:"input"`
 }

@@ -34,25 +34,23 @@ func (r ObjectReference) Validate() error {
 
 // Validate reports whether the input is one that the bridge, a CronJob workflow or the run before may send.
 func (i JobInput) Validate() error {
-	pods := make([]ObjectReference, len(i.Pods))
-	for n, pod := range i.Pods {
-		pods[n] = ObjectReference{Namespace: i.Job.Namespace, Name: pod.Name, UID: pod.UID}
-	}
 	if i.Job.Native {
 		return errors.New("job: native says of a CronJob that it is one of batch/v1, and of nothing else")
 	}
-	return cmp.Or(in("job", i.Job), in("spec", i.Spec), validateReferences("pods", pods, job.MaxFirst), validateWishes(i.Wishes), in("unknown", i.Unknown), in("state", ptr.Deref(i.State, job.State{})))
+	pod := func(made job.CreatedPod) ObjectReference {
+		return ObjectReference{Namespace: i.Job.Namespace, Name: made.Name, UID: made.UID}
+	}
+	return cmp.Or(in("job", i.Job), in("spec", i.Spec), validateEach("pods", i.Pods, job.MaxFirst, pod), validateWishes(i.Wishes),
+		in("unknown", i.Unknown), in("state", ptr.Deref(i.State, job.State{})))
 }
 
 // Validate reports whether the input is one that the bridge or the run before may send.
 func (i CronJobInput) Validate() error {
-	var heard []ObjectReference
-	if i.Heard != nil {
-		for _, run := range i.Heard.Runs {
-			heard = append(heard, ObjectReference{Namespace: i.CronJob.Namespace, Name: run.Name, UID: run.UID})
-		}
+	run := func(run schedule.Run) ObjectReference {
+		return ObjectReference{Namespace: i.CronJob.Namespace, Name: run.Name, UID: run.UID}
 	}
-	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateReferences("heard: runs", heard, MaxLooks), validateWishes(i.Wishes), in("unknown", i.Unknown), in("state", ptr.Deref(i.State, schedule.State{})))
+	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateEach("heard: runs", ptr.Deref(i.Heard, CronJobHeard{}).Runs, MaxLooks, run),
+		validateWishes(i.Wishes), in("unknown", i.Unknown), in("state", ptr.Deref(i.State, schedule.State{})))
 }
 
 // in says which part of an input can't be.
@@ -63,12 +61,12 @@ func in(field string, part interface{ Validate() error }) error {
 	return nil
 }
 
-func validateReferences(field string, references []ObjectReference, limit int) error {
-	if len(references) > limit {
-		return fmt.Errorf("%s: %d, want %d at most", field, len(references), limit)
+func validateEach[Item any](field string, items []Item, limit int, referenceOf func(Item) ObjectReference) error {
+	if len(items) > limit {
+		return fmt.Errorf("%s: %d, want %d at most", field, len(items), limit)
 	}
-	for _, reference := range references {
-		if err := in(field, reference); err != nil {
+	for _, item := range items {
+		if err := in(field, referenceOf(item)); err != nil {
 			return err
 		}
 	}

@@ -23,8 +23,7 @@ var Workflows = []string{CronJobWorkflow, JobWorkflow, PodWatchWorkflow}
 const (
 	// JobFailedErrorType: the Job has condition Failed; the details are its job.Result.
 	JobFailedErrorType = "JobFailed"
-	// BackfillRefusedErrorType is that of an update BackfillUpdate that the object does not
-	// take, or that came too late.
+	// BackfillRefusedErrorType is that of an update BackfillUpdate that the object does not take, or that came too late.
 	BackfillRefusedErrorType = "BackfillRefused"
 	// InvalidInputErrorType: the workflow was started with an input that no process of Ostinato sends.
 	InvalidInputErrorType = "InvalidInput"
@@ -102,8 +101,8 @@ type CronJobHeard struct {
 type JobInput struct {
 	Job  ObjectReference `json:"job"`
 	Spec job.Spec        `json:"spec"`
-	// Begun says that the object has a status already: the workflow reads it, and lists the Job's Pods, first.
-	Begun bool `json:"begun,omitempty"`
+	// HasStatus says that the object has a status already: the workflow reads it, and lists the Job's Pods, first.
+	HasStatus bool `json:"begun,omitempty"`
 	// CronJob is the owner's name, for summaries; empty for a standalone Job.
 	CronJob string `json:"cronJob,omitempty"`
 	// Scheduled is the run's scheduled time; zero for a standalone Job.

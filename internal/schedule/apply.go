@@ -108,7 +108,7 @@ func (p *pass) applyStarted(start Start, job Run) {
 		p.record(start.entry(run, p.now))
 	default:
 		p.state.LastScheduled = times.Later(p.state.LastScheduled, start.Scheduled)
-		p.settle(start.entry(run, p.now))
+		p.recordOutcome(start.entry(run, p.now))
 	}
 }
 
@@ -138,7 +138,7 @@ func (p *pass) applyRefused(start Start, report Report) {
 	case delay.Retry.Attempts < triggerAttempts && !never:
 	case !start.Manual:
 		if len(p.state.Calendar.Waiting) > 0 {
-			p.settle(row)
+			p.recordOutcome(row)
 		}
 	case backfill == nil:
 		p.dropTrigger(start.Sequence)

@@ -85,12 +85,12 @@ type BackfillTimes struct {
 
 // TimesBetween returns the times of the schedule from one time to another, both included. "@every" counts as it does
 // now. The answer depends on time zone data: workflows record it.
-func TimesBetween(spec Spec, anchor Anchor, from, to time.Time) BackfillTimes {
+func TimesBetween(spec Spec, state State, from, to time.Time) BackfillTimes {
 	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
 		return BackfillTimes{Mistake: "the CronJob's schedule has no times: " + problem.Message}
 	}
-	between, ok := calculator.Line(times.Later(anchor.Created, anchor.Last), false).Between(from, to, maxBackfillTimes)
+	between, ok := calculator.Line(times.Later(state.Created, state.LastScheduled), false).Between(from, to, maxBackfillTimes)
 	switch {
 	case !ok:
 		return BackfillTimes{Mistake: fmt.Sprintf("there are more than %d times from %s to %s: split the range, the first %[1]d end at %[4]s",
@@ -118,30 +118,27 @@ type Backfill struct {
 	Cancelled bool `json:"cancelled,omitempty"`
 }
 
-// AddBackfill returns the state with one more backfill, of times that TimesBetween has found.
+// AddBackfill returns the state with one more backfill, of times that TimesBetween has found. A dry run is only answered.
 func AddBackfill(state State, spec Spec, request BackfillRequest, found []time.Time, now time.Time) State {
 	p := begin(state, spec, now)
-	if mistake := NoRoom(p.state, 0); mistake != "" {
-		return Announce(p.state, event.Warning("BackfillRefused", mistake))
+	what := fmt.Sprintf("%d times from %s to %s", len(found), times.Format(found[0]), times.Format(found[len(found)-1]))
+	if request.DryRun {
+		p.emit(event.Normal("BackfillDryRun", "A backfill would run "+what))
+		return p.state
 	}
-	p.state.TriggerSequence++
+	if mistake := NoRoom(p.state, 0); mistake != "" {
+		p.emit(event.Warning("BackfillRefused", mistake))
+		return p.state
+	}
 	backfill := Backfill{
-		Trigger: Trigger{Sequence: p.state.TriggerSequence, At: p.now, TriggerRequest: TriggerRequest{
-			Note: request.Note, Overlap: request.Overlap,
-			Asked: changing(ledger.Asked{By: request.By, Through: request.Through}, request.Overlap).Bounded(),
-		}},
+		Trigger: p.number(TriggerRequest{
+			Note: request.Note, Overlap: request.Overlap, Asked: ledger.Asked{By: request.By, Through: request.Through},
+		}.changing()),
 		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Times: slices.Clone(found), Total: len(found), Parallelism: max(request.Parallelism, 1),
 	}
 	p.state.Backfills = append(p.state.Backfills, backfill)
-	p.emit(event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %d times from %s to %s, parallelism %d",
-		len(found), times.Format(found[0]), times.Format(found[len(found)-1]), backfill.Parallelism)))
+	p.emit(event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %s, parallelism %d", what, backfill.Parallelism)))
 	return p.state
-}
-
-// DryRunEvent answers a backfill that is not to be carried out.
-func DryRunEvent(found []time.Time) event.Event {
-	return event.Normal("BackfillDryRun", fmt.Sprintf("A backfill would run %d times from %s to %s",
-		len(found), times.Format(found[0]), times.Format(found[len(found)-1])))
 }
 
 // CancelBackfills returns the state in which no time of a backfill starts any more. Runs that have started go on.
@@ -207,14 +204,10 @@ func (p *pass) dropBackfills() {
 // nextBackfill returns the backfill whose first time may start now; nil if there is none. Whatever else waits goes
 // first: a backfill must not hold up the schedule.
 func (p *pass) nextBackfill() *Backfill {
-	if len(p.state.Backfills) == 0 || p.mayStartDue() || len(p.state.Triggers) > 0 {
+	if len(p.state.Backfills) == 0 || p.mayStartDue() || len(p.state.Triggers) > 0 || !p.mayBackfill(p.state.Backfills[0]) {
 		return nil
 	}
-	backfill := &p.state.Backfills[0]
-	if !p.mayBackfill(*backfill) {
-		return nil
-	}
-	return backfill
+	return &p.state.Backfills[0]
 }
 
 // backfillStart returns the start of the next backfilled run, unless there is none or its retry has to wait.
@@ -223,8 +216,7 @@ func (p *pass) backfillStart() *Start {
 	if backfill == nil || p.now.Before(backfill.Retry.Until) {
 		return nil
 	}
-	start := backfill.start(p.state.Identity)
-	return &start
+	return new(backfill.start(p.state.Identity))
 }
 
 // settleBackfilled takes a time off its backfill; it reports whether it waited there.

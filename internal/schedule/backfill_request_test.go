@@ -9,33 +9,34 @@ import (
 )
 
 func TestWhichTimesABackfillHas(t *testing.T) {
-	anchor := schedule.Anchor{Created: at("09:00:10")}
-	ran := schedule.Anchor{Created: at("09:00:10"), Last: at("09:30:10")}
+	fresh := createdAt(at("09:00:10"))
+	ran := fresh
+	ran.LastScheduled = at("09:30:10")
 	for name, test := range map[string]struct {
 		spec     schedule.Spec
-		anchor   schedule.Anchor
+		state    schedule.State
 		from, to string
 		want     string
 	}{
-		"both ends are in":                {cronSpec("0 * * * *"), anchor, "05:00", "07:00", "05:00:00 06:00:00 07:00:00"},
-		"a second after the first":        {cronSpec("0 * * * *"), anchor, "05:00:01", "06:59:59", "06:00:00"},
-		"a moment after the first":        {cronSpec("0 * * * *"), anchor, "2016-05-19T05:00:00.5Z", "06:00", "06:00:00"},
-		"one":                             {cronSpec("0 * * * *"), anchor, "05:00", "05:00", "05:00:00"},
-		"of a zone":                       {cronSpec("0 7 * * *", zone("Europe/Berlin")), anchor, "00:00", "09:00", "05:00:00"},
-		"an hour that comes twice":        {cronSpec("30 1 * * *", zone("Europe/London")), anchor, "2015-10-25T00:00:00Z", "2015-10-25T03:00:00Z", "00:30:00 01:30:00"},
-		"an hour that is skipped":         {cronSpec("30 1 * * *", zone("Europe/London")), anchor, "2016-03-27T00:00:00Z", "2016-03-28T01:00:00Z", "00:30:00"},
-		"an interval, after the creation": {cronSpec("@every 10m"), anchor, "09:00", "09:30", "09:00:10 09:10:10 09:20:10"},
-		"an interval, before it":          {cronSpec("@every 10m"), anchor, "08:00", "08:25", "08:00:10 08:10:10 08:20:10"},
+		"both ends are in":                {cronSpec("0 * * * *"), fresh, "05:00", "07:00", "05:00:00 06:00:00 07:00:00"},
+		"a second after the first":        {cronSpec("0 * * * *"), fresh, "05:00:01", "06:59:59", "06:00:00"},
+		"a moment after the first":        {cronSpec("0 * * * *"), fresh, "2016-05-19T05:00:00.5Z", "06:00", "06:00:00"},
+		"one":                             {cronSpec("0 * * * *"), fresh, "05:00", "05:00", "05:00:00"},
+		"of a zone":                       {cronSpec("0 7 * * *", zone("Europe/Berlin")), fresh, "00:00", "09:00", "05:00:00"},
+		"an hour that comes twice":        {cronSpec("30 1 * * *", zone("Europe/London")), fresh, "2015-10-25T00:00:00Z", "2015-10-25T03:00:00Z", "00:30:00 01:30:00"},
+		"an hour that is skipped":         {cronSpec("30 1 * * *", zone("Europe/London")), fresh, "2016-03-27T00:00:00Z", "2016-03-28T01:00:00Z", "00:30:00"},
+		"an interval, after the creation": {cronSpec("@every 10m"), fresh, "09:00", "09:30", "09:00:10 09:10:10 09:20:10"},
+		"an interval, before it":          {cronSpec("@every 10m"), fresh, "08:00", "08:25", "08:00:10 08:10:10 08:20:10"},
 		"an interval, before a run":       {cronSpec("@every 10m"), ran, "09:09", "09:31", "09:10:10 09:20:10 09:30:10"},
 		"an interval of seconds":          {cronSpec("@every 20s"), ran, "09:28", "09:31", "09:28:10 09:29:10 09:30:10"},
 		"an interval in its own minute":   {cronSpec("@every 20s"), ran, "09:30:20", "09:31:20", "09:31:10"},
-		"none":                            {cronSpec("0 * * * *"), anchor, "05:01", "05:59", "names no time from"},
-		"too many":                        {cronSpec("* * * * *"), anchor, "2016-05-18T00:00:00Z", "2016-05-18T16:40:00Z", "more than 1000 times from 2016-05-18T00:00:00Z to 2016-05-18T16:40:00Z: split the range, the first 1000 end at 2016-05-18T16:39:00Z"},
-		"a schedule that can't be read":   {cronSpec("often"), anchor, "05:00", "07:00", "schedule has no times"},
-		"a zone that nobody knows":        {cronSpec("0 * * * *", zone("Mars/Olympus")), anchor, "05:00", "07:00", "schedule has no times"},
+		"none":                            {cronSpec("0 * * * *"), fresh, "05:01", "05:59", "names no time from"},
+		"too many":                        {cronSpec("* * * * *"), fresh, "2016-05-18T00:00:00Z", "2016-05-18T16:40:00Z", "more than 1000 times from 2016-05-18T00:00:00Z to 2016-05-18T16:40:00Z: split the range, the first 1000 end at 2016-05-18T16:39:00Z"},
+		"a schedule that can't be read":   {cronSpec("often"), fresh, "05:00", "07:00", "schedule has no times"},
+		"a zone that nobody knows":        {cronSpec("0 * * * *", zone("Mars/Olympus")), fresh, "05:00", "07:00", "schedule has no times"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := schedule.TimesBetween(test.spec, test.anchor, at(test.from), at(test.to))
+			found := schedule.TimesBetween(test.spec, test.state, at(test.from), at(test.to))
 			got := found.Mistake
 			for _, one := range found.Times {
 				got += one.Format(" 15:04:05")

@@ -16,7 +16,7 @@ import (
 // backfill asks for the times from one to another, as the workflow does.
 func (c *cluster) backfill(request schedule.BackfillRequest, now time.Time) *cluster {
 	c.t.Helper()
-	found := schedule.TimesBetween(c.spec, c.state.Anchor(), request.From, request.To)
+	found := schedule.TimesBetween(c.spec, c.state, request.From, request.To)
 	if mistake := request.Mistake(c.spec, now); mistake != "" || found.Mistake != "" {
 		c.t.Fatalf("refused: %s%s", mistake, found.Mistake)
 	}

@@ -16,6 +16,17 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
+// createdAt is the state of a CronJob that has not run yet.
+func createdAt(created time.Time) schedule.State {
+	return schedule.State{Identity: schedule.Identity{Created: created}}
+}
+
+// settledUntil returns the state with every time up to one settled.
+func settledUntil(state schedule.State, settled time.Time) schedule.State {
+	state.Settled = settled
+	return state
+}
+
 // at reads a time of the test tables: RFC 3339, or a time of Thursday 2016-05-19,
 // the day upstream's tables use.
 func at(text string) time.Time {
@@ -153,7 +164,7 @@ func restored(
 ) *cluster {
 	identity := schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: created}
 	return &cluster{
-		t: t, spec: spec, now: created, status: status, state: schedule.NewState(identity, status, finished),
+		t: t, spec: spec, now: created, status: status, state: schedule.NewState(identity, status, finished, 0),
 	}
 }
 
@@ -191,7 +202,7 @@ func (c *cluster) at(now time.Time) *cluster {
 // evaluated returns the state with the scheduled times around now, as a worker computes them.
 func (c *cluster) evaluated(state schedule.State, now time.Time) schedule.State {
 	c.evaluations++
-	evaluation := schedule.Evaluate(c.spec, state.Anchor(), now)
+	evaluation := schedule.Evaluate(c.spec, state, now)
 	evaluation.Lead = c.lead
 	return schedule.Take(state, c.spec, evaluation)
 }
@@ -313,7 +324,7 @@ func (c *cluster) carryOut(plan schedule.Plan) schedule.Report {
 			c.status = schedule.StatusRecorded(c.status, *plan.Start, run)
 		}
 		for _, condition := range c.status.Conditions {
-			if known := schedule.ConditionReasonsOf(condition.Type); slices.Contains(schedule.ConditionTypes, condition.Type) && !slices.Contains(known, condition.Reason) {
+			if known := schedule.ConditionReasonsOf[condition.Type]; slices.Contains(schedule.ConditionTypes, condition.Type) && !slices.Contains(known, condition.Reason) {
 				c.t.Fatalf("the condition %s has the reason %s, want one of %v", condition.Type, condition.Reason, known)
 			}
 		}

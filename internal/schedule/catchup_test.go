@@ -128,9 +128,9 @@ func TestALongOutageIsCaughtUpToTheLimit(t *testing.T) {
 			spec := cronSpec(expression, catchUpAll, catchUpLimit(1000))
 			created, now := at("10:00:30"), at("10:00:30").AddDate(6, 0, 0)
 			var found schedule.Evaluation
-			timed(t, expression, func() { found = schedule.Evaluate(spec, schedule.Anchor{Created: created}, now) })
+			timed(t, expression, func() { found = schedule.Evaluate(spec, createdAt(created), now) })
 			all := append(slices.Clone(found.Waiting), found.Due)
-			plain := schedule.Evaluate(cronSpec(expression), schedule.Anchor{Created: created, Settled: all[0].Add(-time.Second)}, now)
+			plain := schedule.Evaluate(cronSpec(expression), settledUntil(createdAt(created), all[0].Add(-time.Second)), now)
 			want := int64(1)
 			for _, missed := range plain.Missed {
 				want += missed.Count

@@ -1,7 +1,9 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,26 +31,22 @@ var ConditionTypes = []string{
 	ostinatov1.ConditionLastRunSucceeded, ostinatov1.ConditionReady, ostinatov1.ConditionStalled,
 }
 
-// ConditionReasonsOf returns the reasons of a condition that a plan writes; none for another.
-func ConditionReasonsOf(kind string) []string {
-	unusable := []string{string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires)}
-	switch kind {
-	case ostinatov1.ConditionScheduleValid:
-		return append([]string{conditionReasonScheduleParsed}, unusable...)
-	case ostinatov1.ConditionSuspended:
-		return []string{conditionReasonSuspended, conditionReasonPaused, conditionReasonNotSuspended}
-	case ostinatov1.ConditionTemplateValid:
-		return []string{conditionReasonTemplateTaken, conditionReasonTemplateRefused}
-	case ostinatov1.ConditionLastRunSucceeded:
-		return []string{string(ledger.Complete), string(ledger.Failed)}
-	case ostinatov1.ConditionReady:
-		return slices.Concat([]string{conditionReasonScheduled, conditionReasonSuspended, conditionReasonPaused},
-			unusable, []string{conditionReasonInvalidTemplate, ledger.ReasonDeleting})
-	case ostinatov1.ConditionStalled:
-		return slices.Concat([]string{conditionReasonNotStalled}, unusable, []string{conditionReasonInvalidTemplate})
-	}
-	return nil
+// unusableReasons are those of a Problem.
+var unusableReasons = []string{string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires)}
+
+// ConditionReasonsOf are the reasons of each condition that a plan writes.
+var ConditionReasonsOf = map[string][]string{
+	ostinatov1.ConditionScheduleValid:    slices.Concat([]string{conditionReasonScheduleParsed}, unusableReasons),
+	ostinatov1.ConditionSuspended:        {conditionReasonSuspended, conditionReasonPaused, conditionReasonNotSuspended},
+	ostinatov1.ConditionTemplateValid:    {conditionReasonTemplateTaken, conditionReasonTemplateRefused},
+	ostinatov1.ConditionLastRunSucceeded: {string(ledger.Complete), string(ledger.Failed)},
+	ostinatov1.ConditionReady: slices.Concat([]string{conditionReasonScheduled, conditionReasonSuspended, conditionReasonPaused},
+		unusableReasons, []string{conditionReasonInvalidTemplate, ledger.ReasonDeleting}),
+	ostinatov1.ConditionStalled: slices.Concat([]string{conditionReasonNotStalled}, unusableReasons, []string{conditionReasonInvalidTemplate}),
 }
+
+// ConditionReasons are all of them.
+var ConditionReasons = slices.Compact(slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(ConditionReasonsOf))...))))
 
 // Reasons of conditions that neither a Problem nor a ledger.Result gives.
 const (
@@ -66,23 +64,24 @@ const (
 	conditionReasonNotStalled      = "NotStalled"
 )
 
-// ConditionReasons are all reasons of the conditions that a plan writes.
-var ConditionReasons = func() []string {
-	var all []string
-	for _, kind := range ConditionTypes {
-		all = append(all, ConditionReasonsOf(kind)...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}()
-
 // setConditions brings the conditions up to date.
 func (p *pass) setConditions() {
 	// What others have written to the object's status is left to them.
 	conditions := slices.DeleteFunc(slices.Clone(p.state.Conditions), func(condition Condition) bool {
 		return !slices.Contains(ConditionTypes, condition.Type) || !slices.Contains(ConditionReasons, condition.Reason)
 	})
-	fresh := []Condition{p.state.scheduleValid(), p.suspended()}
+	valid := Condition{Type: ostinatov1.ConditionScheduleValid, Status: true, Reason: conditionReasonScheduleParsed}
+	if problem := p.state.Calendar.Problem; problem != nil {
+		valid.Status, valid.Reason, valid.Message = false, string(problem.Reason), problem.Message
+	}
+	suspended := Condition{Type: ostinatov1.ConditionSuspended, Status: p.spec.Suspend, Reason: conditionReasonNotSuspended}
+	switch {
+	case p.spec.Suspend && p.state.PausedWhy != "":
+		suspended.Reason, suspended.Message = conditionReasonPaused, p.state.PausedWhy
+	case p.spec.Suspend:
+		suspended.Reason = conditionReasonSuspended
+	}
+	fresh := []Condition{valid, suspended}
 	if succeeded, known := p.state.lastRunSucceeded(); known {
 		fresh = append(fresh, succeeded)
 	}
@@ -110,25 +109,6 @@ func with(conditions []Condition, generation int64, now time.Time, fresh ...Cond
 // find returns the condition of a type; the zero Condition where there is none.
 func find(conditions []Condition, kind string) Condition {
 	return ptr.Deref(firstOf(conditions, func(condition Condition) bool { return condition.Type == kind }), Condition{})
-}
-
-func (s State) scheduleValid() Condition {
-	valid := Condition{Type: ostinatov1.ConditionScheduleValid, Status: true, Reason: conditionReasonScheduleParsed}
-	if problem := s.Calendar.Problem; problem != nil {
-		valid.Status, valid.Reason, valid.Message = false, string(problem.Reason), problem.Message
-	}
-	return valid
-}
-
-func (p *pass) suspended() Condition {
-	suspended := Condition{Type: ostinatov1.ConditionSuspended, Reason: conditionReasonNotSuspended}
-	if p.spec.Suspend {
-		suspended.Status, suspended.Reason = true, conditionReasonSuspended
-		if p.state.PausedWhy != "" {
-			suspended.Reason, suspended.Message = conditionReasonPaused, p.state.PausedWhy
-		}
-	}
-	return suspended
 }
 
 // lastRunSucceeded says how the last run ended. It is unknown if its row has left the ledger: the condition then stays.
@@ -220,12 +200,10 @@ func conditionOf(condition metav1.Condition) Condition {
 	}
 }
 
-// Judgement is what the API server said when it was asked, without effect, for the Job of the next run.
+// Judgement is what the API server said when it was asked, without effect, for the Job of a generation's next run.
 type Judgement struct {
-	// Generation is the CronJob's.
-	Generation int64 `json:"generation"`
-	// At is when it was asked.
-	At time.Time `json:"at"`
+	Generation int64     `json:"generation"`
+	At         time.Time `json:"at"`
 	// Refusal is its message; empty if it would take the Job.
 	Refusal string `json:"refusal,omitempty"`
 	// Unknown is set when it was not reached, or its answer was not about the template.
@@ -273,20 +251,11 @@ func (p *pass) applyJudgement(plan Plan, judgement *Judgement) {
 	}
 }
 
-// generation is that of the spec that a start was planned with; 0 where nothing tells.
-func (p Plan) generation() int64 {
-	switch {
-	case p.Status != nil:
-		return p.Status.ObservedGeneration
-	case p.Start != nil && p.Next.Reported != nil:
-		return p.Next.Reported.ObservedGeneration
-	}
-	return 0
-}
-
 // proveTemplate takes the answer to a run's create for a judgement, if it differs or is of a later generation.
 func (p *pass) proveTemplate(plan Plan, refusal string) {
-	known, generation := p.state.template(), plan.generation()
+	// The spec that the start was planned with is that of the status; of none where there is no status.
+	status := ptr.Deref(cmp.Or(plan.Status, plan.Next.Reported), ostinatov1.CronJobStatus{})
+	known, generation := p.state.template(), status.ObservedGeneration
 	switch {
 	case known.ObservedGeneration == 0, known.ObservedGeneration > generation:
 		return

@@ -182,22 +182,15 @@ const MaxLead = 6 * time.Second
 
 // Ahead returns the time of the next run, if it is time to prepare its start.
 func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {
-	if len(state.Calendar.Upcoming) == 0 || spec.Suspend || spec.Deleting || state.atCapacity(spec) {
-		return time.Time{}, false
-	}
-	due = state.Calendar.Upcoming[0]
-	return due, now.Before(due) && !now.Before(due.Add(-state.lead()))
+	due = state.NextTime(spec)
+	return due, now.Before(due) && !now.Before(due.Add(-state.lead())) && !state.atCapacity(spec)
 }
 
-// DecideAhead says what Decide will say at the due time, if that is to start the run. Nothing of it may be carried out
-// before Start.Scheduled.
+// DecideAhead says what Decide will say at the due time; ok is false unless that is to start the run. Nothing of it may be
+// carried out before Start.Scheduled.
 func DecideAhead(state State, spec Spec, due time.Time) (plan Plan, ok bool) {
 	plan = Decide(state, spec, due)
-	start := plan.Start
-	if start == nil || start.Manual || !start.Scheduled.Equal(due) {
-		return Plan{}, false
-	}
-	return plan, true
+	return plan, plan.Start != nil && !plan.Start.Manual && plan.Start.Scheduled.Equal(due)
 }
 
 // lead is how long before its time the next run is prepared, whatever a forged state says.

@@ -1,6 +1,5 @@
-// Package schedule is the decision core of the CronJob workflow: Evaluate says which scheduled times are due, missed and
-// to come, Decide turns state and these times into a start, replacements, deletes, ledger entries, Events, a status and
-// the next wake.
+// Package schedule is the decision core of the CronJob workflow: Evaluate says which scheduled times are due, missed and to come,
+// Decide turns state and these times into a start, replacements, deletes, ledger entries, Events, a status and the next wake.
 //
 // A round calls Take(Evaluate) while NeedsEvaluation, then Decide, carries out the Plan and calls Apply with its Report,
 // until the Plan is idle. What happens in between comes in by Finish, Missing, AddTrigger and SpecChanged. NewState

@@ -11,10 +11,9 @@ import (
 // upcomingTimes is how many scheduled times are computed ahead: the workflow records them together, once.
 const upcomingTimes = 10
 
-// Zone data change: a time that was computed long ago may no longer be when the zone's clocks show it. So a time
-// further away than keptFor is not acted on. It says when the next run is, and is computed again recheckBefore it, far
-// enough ahead for any change of summer time, and every recheckEvery. Runs closer to one another than keptFor cost no
-// wake for this.
+// Zone data change: a time that was computed long ago may no longer be when the zone's clocks show it. So a time further away
+// than keptFor is not acted on. It says when the next run is, and is computed again recheckBefore it, far enough ahead for any
+// change of summer time, and every recheckEvery. Runs closer to one another than keptFor cost no wake for this.
 const (
 	keptFor       = 12 * time.Hour
 	recheckBefore = 2 * time.Hour
@@ -27,66 +26,45 @@ const lookUpEvery = time.Hour
 // tooManyMissed is upstream's bound for its warning.
 const tooManyMissed = 100
 
-// Anchor says from when scheduled times count.
-type Anchor struct {
-	// Created is the CronJob's creationTimestamp.
-	Created time.Time
-	// Last is the scheduled time of the last scheduled run, if there was one.
-	Last time.Time
-	// Settled is the time up to which every scheduled time has its outcome.
-	Settled time.Time
-	// Apart are times, ascending, that are not to be summed up with others.
-	Apart []time.Time
-	// Former are the schedules by which times have come that have no outcome, Waiting those of them that are recorded
-	// and wait to be started. Found is the last of them whose Job was found: the present schedule's intervals count
-	// from it.
-	Former  []FormerSchedule
-	Waiting []time.Time
-	Found   time.Time
+// base returns the point from which "@every" counts, and whether that is a run.
+func (s State) base() (base time.Time, ran bool) {
+	if s.LastScheduled.IsZero() {
+		return s.Created, false
+	}
+	return s.LastScheduled, true
 }
 
-// Anchor returns the point from which the state needs scheduled times.
-func (s State) Anchor() Anchor {
-	anchor := Anchor{
-		Created: s.Created,
-		Last:    s.LastScheduled,
-		Settled: times.Later(s.Settled, s.Calendar.Due),
-		Former:  s.Calendar.Former,
-	}
-	if len(anchor.Former) > 0 {
-		anchor.Waiting = s.queue()
-	}
-	if last := len(s.Calendar.Waiting) - 1; last >= 0 {
-		anchor.Settled = times.Later(anchor.Settled, s.Calendar.Waiting[last])
+// recordedUntil returns the time up to which the state has every scheduled time: settled, missed or waiting.
+func (s State) recordedUntil() time.Time {
+	until, _ := s.base()
+	until = times.Later(until, s.Settled)
+	for _, waiting := range s.queue() {
+		until = times.Later(until, waiting)
 	}
 	for _, missed := range s.Calendar.Missed {
-		anchor.Settled = times.Later(anchor.Settled, missed.Last)
+		until = times.Later(until, missed.Last)
 	}
+	return times.Later(until, times.Dawn)
+}
+
+// apart returns the times, ascending, that are not to be summed up with others.
+func (s State) apart() []time.Time {
+	var apart []time.Time
 	for _, recovered := range s.Recovered {
-		anchor.Apart = append(anchor.Apart, recovered.Run.Scheduled)
-		if len(anchor.Former) > 0 && !recovered.Run.Manual {
-			anchor.Found = times.Later(anchor.Found, recovered.Run.Scheduled)
-		}
+		apart = append(apart, recovered.Run.Scheduled)
 	}
 	if s.Pending != nil {
-		anchor.Apart = append(anchor.Apart, s.Pending.Scheduled)
-		slices.SortFunc(anchor.Apart, time.Time.Compare)
+		apart = append(apart, s.Pending.Scheduled)
 	}
-	return anchor
+	return ascending(apart, nil)
 }
 
-// base returns the point from which "@every" counts, and whether that is a run.
-func (a Anchor) base() (base time.Time, ran bool) {
-	if a.Last.IsZero() {
-		return a.Created, false
+// formerQueue returns the times that wait and may be those of former schedules.
+func (s State) formerQueue() []time.Time {
+	if len(s.Calendar.Former) == 0 {
+		return nil
 	}
-	return a.Last, true
-}
-
-// start returns the time after which scheduled times have no outcome.
-func (a Anchor) start() time.Time {
-	base, _ := a.base()
-	return times.Later(times.Later(base, a.Settled), times.Dawn)
+	return s.queue()
 }
 
 // Evaluation is the part of a decision that depends on the time zone database. The workflow records it in a SideEffect.
@@ -95,15 +73,15 @@ type Evaluation struct {
 	TimeZone *string `json:"timeZone,omitempty"`
 	// Problem is set when the schedule can't be used; it then names no time, not even one that waits or is missed.
 	Problem *times.Problem `json:"problem,omitempty"`
-	// Due is the latest scheduled time after the anchor that has come; zero if none has, or too long ago to be caught up.
+	// Due is the latest scheduled time that has come and was not recorded; zero if none has, or too long ago to be caught up.
 	Due time.Time `json:"due,omitzero"`
 	// Waiting are those before Due that are to be started too, ascending.
 	Waiting []time.Time `json:"waiting,omitempty"`
 	// CaughtUp is the last of these and Due that was noticed late.
 	CaughtUp time.Time `json:"caughtUp,omitzero"`
-	// Missed sums up the scheduled times between the anchor and those, ascending.
+	// Missed sums up the scheduled times before those that were not recorded, ascending.
 	Missed []MissedRuns `json:"missed,omitempty"`
-	// Unnamed are those of Anchor.Waiting that the schedule does not name.
+	// Unnamed are the times that wait from former schedules and that the schedule does not name.
 	Unnamed []time.Time `json:"unnamed,omitempty"`
 	// TooMany is set where more than 100 times have come.
 	TooMany bool `json:"tooMany,omitempty"`
@@ -123,47 +101,38 @@ type MissedRuns struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// missedRuns gives stretches a reason.
-func missedRuns(stretches []times.Stretch, reason string) (missed []MissedRuns) {
-	for _, stretch := range stretches {
-		missed = append(missed, MissedRuns{stretch, reason})
-	}
-	return missed
-}
-
-// Evaluate computes the scheduled times around now. Its work is bounded for every schedule and every distance between
-// anchor and now.
+// Evaluate computes the scheduled times around now, from where the state's end. Its work is bounded for every schedule
+// and every distance between the two.
 //
 // Due is exact for irregular schedules too, where upstream's estimate of the number of missed runs can overshoot and
 // lose the run (parity 1.4).
-func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
+func Evaluate(spec Spec, state State, now time.Time) Evaluation {
 	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
-		return unusable(spec, problem, from, now)
+		return unusable(spec, problem, state, now)
 	}
-	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone}
-	base, ran := from.base()
-	if from.Found.After(base) {
-		base, ran = from.Found, true
-	}
-	line := calculator.Line(base, ran)
-	for _, waiting := range from.Waiting {
-		if !line.Names(waiting) {
-			evaluation.Unnamed = append(evaluation.Unnamed, waiting)
+	base, ran := state.base()
+	for _, recovered := range state.Recovered {
+		// The intervals of an edited schedule count from any run that was found.
+		if run := recovered.Run; len(state.Calendar.Former) > 0 && !run.Manual && run.Scheduled.After(base) {
+			base, ran = run.Scheduled, true
 		}
 	}
-	both, changed, since := from.replaced(&line, max(spec.maxCaughtUp()+1, tooManyMissed), now)
+	line := calculator.Line(base, ran)
+	evaluation := Evaluation{
+		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Unnamed: slices.DeleteFunc(state.formerQueue(), line.Names),
+	}
+	both, changed, since := state.replaced(&line, max(spec.maxCaughtUp()+1, tooManyMissed), now)
 	line = line.Following(both, since)
-	apart := from.Apart
+	after, apart := state.recordedUntil(), state.apart()
 	if len(changed) > 0 {
 		apart = ascending(apart, both)
 	}
-	after := from.start()
 	evaluation.catchUp(line, spec, after, now, apart)
 	came := evaluation.last()
 	evaluation.look(line, times.Later(after, came), now)
 	if came.IsZero() && len(evaluation.Upcoming) == 0 {
-		return unusable(spec, calculator.NoTimes(), from, now)
+		return unusable(spec, calculator.NoTimes(), state, now)
 	}
 	late := after
 	if spec.StartingDeadlineSeconds != nil {
@@ -176,9 +145,9 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 }
 
 // unusable is the Evaluation of a schedule that names no time.
-func unusable(spec Spec, problem *times.Problem, from Anchor, now time.Time) Evaluation {
-	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: problem, Unnamed: from.Waiting}
-	_, evaluation.Missed, _ = from.replaced(nil, 0, now)
+func unusable(spec Spec, problem *times.Problem, state State, now time.Time) Evaluation {
+	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: problem, Unnamed: state.formerQueue()}
+	_, evaluation.Missed, _ = state.replaced(nil, 0, now)
 	if problem.Reason == times.UnknownTimeZone {
 		evaluation.Recheck = now.Add(lookUpEvery)
 	}
@@ -208,7 +177,7 @@ func (e *Evaluation) look(line times.Line, after, now time.Time) {
 	}
 }
 
-// catchUp divides what has come since the anchor: Missed, Waiting and Due.
+// catchUp divides what has come and is not recorded: Missed, Waiting and Due.
 func (e *Evaluation) catchUp(line times.Line, spec Spec, after, now time.Time, apart []time.Time) {
 	kept, why := spec.caughtUp(line.Recent(after, now, spec.maxCaughtUp()+1), now)
 	until := now
@@ -219,7 +188,9 @@ func (e *Evaluation) catchUp(line times.Line, spec Spec, after, now time.Time, a
 	if spec.catchesUpAll() {
 		e.CaughtUp = lastLate(kept, now)
 	}
-	e.Missed = missedRuns(line.Stretches(after, until, apart), why)
+	for _, stretch := range line.Stretches(after, until, apart) {
+		e.Missed = append(e.Missed, MissedRuns{stretch, why})
+	}
 }
 
 // maxFormer bounds Calendar.Former: with more edits during a suspension, the oldest one's times count as the next one's.
@@ -231,13 +202,6 @@ type FormerSchedule struct {
 	TimeZone *string `json:"timeZone,omitempty"`
 	// Until is when the workflow heard of the edit. The times up to then are this schedule's.
 	Until time.Time `json:"until"`
-}
-
-// replaceSchedule notes that an edit has replaced the schedule, nobody knows when: times that both name stay due.
-func (p *pass) replaceSchedule(from Spec) {
-	former := append(p.state.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: p.now})
-	p.state.Calendar.Former = former[max(len(former)-maxFormer, 0):]
-	p.state.Calendar.Upcoming = nil
 }
 
 // closeFormer forgets the former schedules once each of their times has its outcome; a suspension puts that off.
@@ -252,26 +216,26 @@ func (p *pass) closeFormer() {
 	}
 }
 
-// replaced returns the times that have come by former schedules since the anchor: those that the present one names too,
+// replaced returns the times that have come by former schedules and are not recorded: those that the present one names too,
 // and the stretches of those that it does not; and from when on the present one counts alone. The present one is nil
 // where it can't be used. Of the times that both name, no more than limit are told apart, the last ones.
-func (a Anchor) replaced(present *times.Line, limit int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
-	since = a.start()
-	for _, former := range a.Former {
+func (s State) replaced(present *times.Line, limit int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
+	since = s.recordedUntil()
+	for _, former := range s.Calendar.Former {
 		until := slices.MinFunc([]time.Time{former.Until, now}, time.Time.Compare)
 		calculator, problem := times.Parse(former.Schedule, former.TimeZone)
 		if problem == nil && until.After(since) {
-			line := calculator.Line(a.base())
+			line := calculator.Line(s.base())
 			var named []time.Time
 			if present != nil {
 				named = line.Both(*present, since, until)
 				named = named[max(len(named)-limit, 0):]
 			}
-			stretches := slices.DeleteFunc(line.Stretches(since, until, ascending(a.Apart, named)), func(stretch times.Stretch) bool {
-				_, also := slices.BinarySearchFunc(named, stretch.First, time.Time.Compare)
-				return also
-			})
-			changed = append(changed, missedRuns(stretches, ledger.ReasonScheduleChanged)...)
+			for _, stretch := range line.Stretches(since, until, ascending(s.apart(), named)) {
+				if _, also := slices.BinarySearchFunc(named, stretch.First, time.Time.Compare); !also {
+					changed = append(changed, MissedRuns{stretch, ledger.ReasonScheduleChanged})
+				}
+			}
 			both = append(both, named...)
 		}
 		since = times.Later(since, until)

@@ -44,9 +44,9 @@ func TestMostRecentDueTime(t *testing.T) {
 			cronSpec("* * * * *", deadline(7200)), "2016-05-01T00:00:00Z", "", "10:00", "10:00", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			from := schedule.Anchor{Created: at(test.created)}
+			from := createdAt(at(test.created))
 			if test.last != "" {
-				from.Last = at(test.last)
+				from.LastScheduled = at(test.last)
 			}
 			evaluation := schedule.Evaluate(test.spec, from, at(test.now))
 			wantTime(t, "due", evaluation.Due, test.due)
@@ -61,7 +61,7 @@ func TestMostRecentDueTime(t *testing.T) {
 func evaluate(t *testing.T, spec schedule.Spec, created, now, until string) []string {
 	t.Helper()
 	var times []string
-	from, end := schedule.Anchor{Created: at(created)}, at(until)
+	from, end := createdAt(at(created)), at(until)
 	for cursor := at(now); cursor.Before(end); {
 		evaluation := schedule.Evaluate(spec, from, cursor)
 		if evaluation.Problem != nil {
@@ -128,9 +128,9 @@ func TestEvery(t *testing.T) {
 			cronSpec("@every 7s"), "10:00", "10:00:14", "10:00:20", "10:02", []string{"2016-05-19T10:01:03Z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			from := schedule.Anchor{Created: at(test.created)}
+			from := createdAt(at(test.created))
 			if test.last != "" {
-				from.Last = at(test.last)
+				from.LastScheduled = at(test.last)
 			}
 			evaluation := schedule.Evaluate(test.spec, from, at(test.now))
 			var times []string
@@ -159,7 +159,7 @@ func TestMissedRunsAreSummedUp(t *testing.T) {
 		"never before 2015":       {"0 0 1 1,7 *", "1970-01-01T00:00:00Z", "10:00", "2015-07-01T00:00:00Z", "2015-07-01T00:00:00Z", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			evaluation := schedule.Evaluate(cronSpec(test.expression), schedule.Anchor{Created: at(test.created)}, at(test.now))
+			evaluation := schedule.Evaluate(cronSpec(test.expression), createdAt(at(test.created)), at(test.now))
 			missed := missedOf(evaluation)
 			if missed == nil {
 				t.Fatal("nothing missed")
@@ -187,20 +187,20 @@ func TestTimesSetApartAreNotSummedUp(t *testing.T) {
 		want  []string
 		due   string
 	}{
-		"none":                     {nil, []string{"11:00..14:00 x4"}, "15:00"},
-		"one in the middle":        {[]string{"12:00"}, []string{"11:00..11:00 x1", "12:00..12:00 x1", "13:00..14:00 x2"}, "15:00"},
-		"two neighbours":           {[]string{"12:00", "13:00"}, []string{"11:00..11:00 x1", "12:00..12:00 x1", "13:00..13:00 x1", "14:00..14:00 x1"}, "15:00"},
-		"the first":                {[]string{"11:00"}, []string{"11:00..11:00 x1", "12:00..14:00 x3"}, "15:00"},
-		"the last":                 {[]string{"15:00"}, []string{"11:00..14:00 x4"}, "15:00"},
-		"no time of the schedule":  {[]string{"12:30"}, []string{"11:00..12:00 x2", "13:00..14:00 x2"}, "15:00"},
-		"before the anchor or now": {[]string{"10:00", "16:00"}, []string{"11:00..14:00 x4"}, "15:00"},
+		"none":                       {nil, []string{"11:00..14:00 x4"}, "15:00"},
+		"one in the middle":          {[]string{"12:00"}, []string{"11:00..11:00 x1", "12:00..12:00 x1", "13:00..14:00 x2"}, "15:00"},
+		"two neighbours":             {[]string{"12:00", "13:00"}, []string{"11:00..11:00 x1", "12:00..12:00 x1", "13:00..13:00 x1", "14:00..14:00 x1"}, "15:00"},
+		"the first":                  {[]string{"11:00"}, []string{"11:00..11:00 x1", "12:00..14:00 x3"}, "15:00"},
+		"the last":                   {[]string{"15:00"}, []string{"11:00..14:00 x4"}, "15:00"},
+		"no time of the schedule":    {[]string{"12:30"}, []string{"11:00..12:00 x2", "13:00..14:00 x2"}, "15:00"},
+		"before the creation or now": {[]string{"10:00", "16:00"}, []string{"11:00..14:00 x4"}, "15:00"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			anchor := schedule.Anchor{Created: at("10:30")}
+			state := createdAt(at("10:30"))
 			for _, apart := range test.apart {
-				anchor.Apart = append(anchor.Apart, at(apart))
+				state.Recovered = append(state.Recovered, schedule.RecoveredJob{Run: schedule.Run{Scheduled: at(apart)}})
 			}
-			evaluation := schedule.Evaluate(cronSpec("0 * * * *"), anchor, at("15:30"))
+			evaluation := schedule.Evaluate(cronSpec("0 * * * *"), state, at("15:30"))
 			var got []string
 			for _, missed := range evaluation.Missed {
 				got = append(got, fmt.Sprintf("%s..%s x%d", missed.First.Format("15:04"), missed.Last.Format("15:04"), missed.Count))
@@ -223,14 +223,14 @@ func drawTime(t *rapid.T, label string) time.Time {
 	return time.Unix(base+rapid.Int64Range(0, 400*24*3600).Draw(t, label), 0).UTC()
 }
 
-// Walking the schedule time by time from the anchor is the definition of what
+// Walking the schedule time by time from the creation is the definition of what
 // is due, missed and upcoming.
 func TestEvaluateEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := cronSpec(rapid.SampledFrom(expressions).Draw(t, "schedule"), zone(rapid.SampledFrom(zones).Draw(t, "zone")))
 		created := drawTime(t, "created")
 		now := created.Add(time.Duration(rapid.Int64Range(0, 20*24*3600).Draw(t, "elapsed")) * time.Second)
-		evaluation := schedule.Evaluate(spec, schedule.Anchor{Created: created}, now)
+		evaluation := schedule.Evaluate(spec, createdAt(created), now)
 
 		line, err := cron.ParseStandard("TZ=" + *spec.TimeZone + " " + spec.Schedule)
 		if err != nil {
@@ -269,7 +269,7 @@ func TestEvaluateIsBounded(t *testing.T) {
 			"Australia/Lord_Howe": "2026-03-01T00:00:00Z", // half an hour is left out
 		} {
 			timed(t, fmt.Sprintf("%q in %s", expression, zoneName), func() {
-				schedule.Evaluate(cronSpec(expression, zone(zoneName)), schedule.Anchor{Created: at(created)}, at("2026-06-01T12:34:56Z"))
+				schedule.Evaluate(cronSpec(expression, zone(zoneName)), createdAt(at(created)), at("2026-06-01T12:34:56Z"))
 			})
 		}
 	}

@@ -44,9 +44,9 @@ func FuzzEvaluate(f *testing.F) {
 		if deadline >= 0 {
 			spec.StartingDeadlineSeconds = &deadline
 		}
-		from := schedule.Anchor{Created: instant(created)}
+		from := createdAt(instant(created))
 		if last >= 0 {
-			from.Last = instant(created + last%(1<<36))
+			from.LastScheduled = instant(created + last%(1<<36))
 		}
 		if settled >= 0 {
 			from.Settled = instant(created + settled%(1<<36))
@@ -71,13 +71,13 @@ func TestEvaluateForgetsNoTime(t *testing.T) {
 			expression = fmt.Sprintf("@every %ds", rapid.IntRange(1, 1<<20).Draw(rt, "seconds"))
 		}
 		spec := cronSpec(expression, zone(tz.Name))
-		from := schedule.Anchor{Created: clocks.DrawInstant(rt, tz)}
+		from := createdAt(clocks.DrawInstant(rt, tz))
 		span := rapid.SampledFrom([]int64{3600, 3 * 24 * 3600, 3 * 365 * 24 * 3600}).Draw(rt, "span")
 		elapsed := func(label string) time.Time {
 			return from.Created.Add(time.Duration(rapid.Int64Range(-span/8, span).Draw(rt, label)) * time.Second)
 		}
 		if rapid.Bool().Draw(rt, "ran") {
-			from.Last = elapsed("last")
+			from.LastScheduled = elapsed("last")
 		}
 		if rapid.Bool().Draw(rt, "settled") {
 			from.Settled = elapsed("settled up to")
@@ -123,7 +123,7 @@ func checkEvaluation(t fataler, e schedule.Evaluation, now time.Time) {
 }
 
 // countMissed goes from time to time, each as the first after the one before.
-func countMissed(t fataler, spec schedule.Spec, from schedule.Anchor, e schedule.Evaluation) {
+func countMissed(t fataler, spec schedule.Spec, from schedule.State, e schedule.Evaluation) {
 	t.Helper()
 	if e.Due.IsZero() || e.Missed != nil && e.Missed[0].Estimated {
 		return

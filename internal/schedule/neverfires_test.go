@@ -64,7 +64,7 @@ func TestASeldomScheduleFires(t *testing.T) {
 
 func TestImpossibleDateNeverFires(t *testing.T) {
 	spec := cronSpec("59 23 31 2 *")
-	evaluation := schedule.Evaluate(spec, schedule.Anchor{Created: at("10:00:10")}, at("11:00"))
+	evaluation := schedule.Evaluate(spec, createdAt(at("10:00:10")), at("11:00"))
 	want := times.Problem{
 		Reason:  times.NeverFires,
 		Message: `schedule "59 23 31 2 *" never fires: the months that it names do not have the days that it names: change the day of month or the month`,

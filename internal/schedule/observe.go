@@ -25,12 +25,10 @@ func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	switch {
 	case !calendar.madeFor(spec):
 		return true
-	case spec.Deleting:
+	case spec.Deleting, spec.Suspend && calendar.Problem == nil:
 		return false
 	case calendar.Problem != nil:
 		return recheck
-	case spec.Suspend:
-		return false
 	}
 	count := len(calendar.Upcoming)
 	return count == 0 || !calendar.Upcoming[count-1].After(now) || recheck
@@ -67,7 +65,7 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 	if !evaluation.Due.IsZero() {
 		kept = append(slices.Clone(kept), evaluation.Due)
 	}
-	p.come(evaluation.Missed, kept, evaluation.CaughtUp)
+	p.receiveTimes(evaluation.Missed, kept, evaluation.CaughtUp)
 	if evaluation.TooMany {
 		p.emit(event.Warning("TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"))
 	}
@@ -82,7 +80,9 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 		p.state.Suspension = Suspension{From: p.suspendedSince()}
 	}
 	if !to.runsAt(from.Schedule, from.TimeZone) {
-		p.replaceSchedule(from)
+		// Nobody knows when it was replaced: times that both name stay due.
+		former := append(p.state.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: p.now})
+		p.state.Calendar.Former, p.state.Calendar.Upcoming = former[max(len(former)-maxFormer, 0):], nil
 	}
 	if !to.inOrder() {
 		p.disband()
@@ -98,7 +98,9 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 			p.state.Backfills[index].Retry = Backoff{}
 		}
 		p.state.Prune, p.state.Judging = Backoff{}, Backoff{}
-		p.judgeAgain()
+		if p.state.Calendar.Problem != nil {
+			p.state.Calendar.Recheck = p.now
+		}
 	}
 	return p.state
 }
@@ -106,25 +108,19 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 // Resume returns the state that a workflow takes over from the one before. A Problem is judged anew: another worker may
 // have other code or zone data.
 func Resume(state State, identity Identity, now time.Time) State {
-	p := begin(state, Spec{}, now)
-	p.state.Identity = identity
-	p.judgeAgain()
-	return p.state
-}
-
-func (p *pass) judgeAgain() {
-	if p.state.Calendar.Problem != nil {
-		p.state.Calendar.Recheck = p.now
+	state.Identity = identity
+	if state.Calendar.Problem != nil {
+		state.Calendar.Recheck = now.UTC()
 	}
+	return state
 }
 
 // Nudge returns the state after the bridge noticed an overdue run whose timer has not fired.
 func Nudge(state State, now time.Time) State {
-	p := begin(state, Spec{}, now)
-	if calendar := p.state.Calendar; len(calendar.Upcoming) > 0 && !calendar.Upcoming[0].After(p.now) {
-		p.state.Nudged = p.now
+	if upcoming := state.Calendar.Upcoming; len(upcoming) > 0 && !upcoming[0].After(now) {
+		state.Nudged = now.UTC()
 	}
-	return p.state
+	return state
 }
 
 // StatusUnknown returns the state in which the status is to be written again: the object may have another.
@@ -133,17 +129,10 @@ func (s State) StatusUnknown() State {
 	return s
 }
 
-// NumberTriggersFrom returns the state whose next trigger or backfill has the number after this one.
-func (s State) NumberTriggersFrom(last int64) State {
-	s.TriggerSequence = last
-	return s
-}
-
 // Announce returns the state with an Event to be emitted.
 func Announce(state State, announced event.Event) State {
-	p := begin(state, Spec{}, time.Time{})
-	p.emit(announced)
-	return p.state
+	state.Outbox = append(slices.Clip(state.Outbox), announced)
+	return state
 }
 
 // Finish returns the state after a Job finished. It may be called twice, and for Jobs that the workflow did not start.
@@ -208,16 +197,13 @@ func (p *pass) prune() []Delete {
 		kind := slices.DeleteFunc(slices.Clone(p.state.Finished), func(f Finished) bool { return f.Condition != condition })
 		slices.SortFunc(kind, byStart)
 		for _, finished := range kind[:max(len(kind)-int(p.spec.HistoryLimit(condition)), 0)] {
-			if len(deletes) == pruneBatch {
-				return deletes
-			}
 			deletes = append(deletes, Delete{Name: finished.Run.Name, UID: finished.Run.UID})
 		}
 	}
 	if len(deletes) == 0 {
 		p.state.Prune = Backoff{}
 	}
-	return deletes
+	return deletes[:min(len(deletes), pruneBatch)]
 }
 
 // byStart orders by start time, those without one last, then by name.

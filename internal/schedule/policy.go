@@ -43,36 +43,22 @@ func (s Spec) queues() bool { return s.ConcurrencyPolicy == ostinatov1.QueueConc
 // inOrder reports whether waiting runs queue, the oldest first. Otherwise at most one waits, and the next replaces it.
 func (s Spec) inOrder() bool { return s.queues() || s.catchesUpAll() }
 
-// Policy returns the start's concurrency policy, given the CronJob's. Only manual runs may ask for another.
-func (s Start) Policy(cronJobs batchv1.ConcurrencyPolicy) batchv1.ConcurrencyPolicy {
+// Under returns the spec that applies to the start. Only manual runs may ask for another policy, which is without maxConcurrent.
+func (s Start) Under(spec Spec) Spec {
 	switch {
 	case s.Manual && s.Overlap != "":
-		return s.Overlap
-	case s.Backfill != 0 && cronJobs == batchv1.ReplaceConcurrent:
+		spec.ConcurrencyPolicy, spec.MaxConcurrent = s.Overlap, 0
+	case s.Backfill != 0 && spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent:
 		// A past time replaces a run only where somebody says so.
-		return batchv1.ForbidConcurrent
-	}
-	return cronJobs
-}
-
-// Under returns the spec that applies to the start: an overlap is without maxConcurrent.
-func (s Start) Under(spec Spec) Spec {
-	spec.ConcurrencyPolicy = s.Policy(spec.ConcurrencyPolicy)
-	if s.Manual && s.Overlap != "" {
-		spec.MaxConcurrent = 0
+		spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
 	}
 	return spec
 }
 
-// full reports whether no more runs may be active.
-func (s State) full(spec Spec) bool {
-	capacity := spec.Capacity()
-	return capacity > 0 && len(s.Active) >= capacity
-}
-
 // atCapacity reports whether a start has to wait until an active run has ended.
 func (s State) atCapacity(spec Spec) bool {
-	return spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent && s.full(spec)
+	capacity := spec.Capacity()
+	return spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent && capacity > 0 && len(s.Active) >= capacity
 }
 
 // replacements are the deletes of the oldest runs that make room for another one.
@@ -98,36 +84,33 @@ func alreadyActive(spec Spec) event.Event {
 
 // mayBackfill reports whether a run of the backfill may start beside those that are active.
 func (p *pass) mayBackfill(backfill Backfill) bool {
-	own, backfilled := 0, 0
+	under := backfill.start(p.state.Identity).Under(p.spec)
+	if under.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
+		// It does not replace its own.
+		return !slices.ContainsFunc(p.state.Active, func(run Run) bool { return run.Backfill != 0 })
+	}
+	own := 0
 	for _, run := range p.state.Active {
-		if run.Backfill != 0 {
-			backfilled++
-		}
 		if run.Backfill == backfill.Sequence {
 			own++
 		}
 	}
-	under := backfill.start(p.state.Identity).Under(p.spec)
-	if under.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
-		// It does not replace its own.
-		return backfilled == 0
-	}
-	return !p.state.full(under) && own < backfill.Parallelism
+	return !p.state.atCapacity(under) && own < backfill.Parallelism
 }
 
 // Deletable judges the delete of a Job that the CronJob controls: one that runs is deleted only to be replaced, if the
 // CronJob or the start of a manual run (nil if there is none) asks for that. It returns why not; empty if it may be.
 func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool, start *Start) string {
-	policy := object.Spec.ConcurrencyPolicy
+	spec := SpecOf(object)
 	if start != nil {
-		policy = start.Policy(policy)
+		spec = start.Under(spec)
 	}
 	switch {
 	case finished:
 		return ""
 	case !wanted.Replaced:
 		return "the Job runs"
-	case policy != batchv1.ReplaceConcurrent:
+	case spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent:
 		return "the Job runs, and concurrencyPolicy is not Replace"
 	}
 	return ""

@@ -56,11 +56,8 @@ func isScheduledTime(spec Spec, at time.Time) bool {
 // is that of the due run. CronJobs that are suspended, being deleted or unschedulable are not judged.
 func NextDisagrees(cronJob *ostinatov1.CronJob, now time.Time) bool {
 	spec := SpecOf(cronJob)
-	if spec.Suspend || spec.Deleting {
-		return false
-	}
 	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
-	if problem != nil {
+	if problem != nil || spec.Suspend || spec.Deleting {
 		return false
 	}
 	next := cronJob.Status.NextScheduleTime

@@ -74,7 +74,7 @@ func drawSteps(t *rapid.T, c *cluster, schedules []string, check func(step strin
 				Parallelism: rapid.IntRange(1, 3).Draw(t, "parallelism"),
 				Overlap:     rapid.SampledFrom([]batchv1.ConcurrencyPolicy{"", "", "Allow", "Forbid", "Replace", "Queue"}).Draw(t, "overlap"),
 			}
-			found := schedule.TimesBetween(c.spec, c.state.Anchor(), request.From, request.To)
+			found := schedule.TimesBetween(c.spec, c.state, request.From, request.To)
 			if request.Mistake(c.spec, now) == "" && found.Mistake == "" {
 				c.backfill(request, now)
 			}
@@ -235,7 +235,7 @@ func checkRestored(t *rapid.T, c *cluster) {
 		// What waits is computed anew.
 		return
 	}
-	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, nil), c.spec)
+	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, nil, 0), c.spec)
 	if !reflect.DeepEqual(again.RecentRuns, status.RecentRuns) || again.LastOutcome != status.LastOutcome ||
 		again.ConsecutiveFailures != status.ConsecutiveFailures || !again.LastFailureTime.Equal(status.LastFailureTime) {
 		t.Fatalf("restored:\n%+v\nwant\n%+v", again, status)
@@ -293,7 +293,7 @@ func TestEveryScheduledTimeGetsOneOutcome(t *testing.T) {
 			}
 			plain := c.spec
 			plain.CatchUp, plain.CatchUpWindowSeconds = "", nil
-			evaluation := schedule.Evaluate(plain, schedule.Anchor{Created: c.state.Created, Settled: counted}, c.now)
+			evaluation := schedule.Evaluate(plain, settledUntil(createdAt(c.state.Created), counted), c.now)
 			var passed int64
 			if !evaluation.Due.IsZero() {
 				passed = 1

@@ -32,18 +32,14 @@ func (p *pass) open(former, next ledger.Entry) bool {
 	})
 }
 
-// settle records the outcome of a scheduled time, whose run is then no longer due.
-func (p *pass) settle(entry ledger.Entry) {
+// recordOutcome records the outcome of a scheduled time, whose run is then no longer due.
+func (p *pass) recordOutcome(entry ledger.Entry) {
 	p.record(entry)
 	p.state.Settled = times.Later(p.state.Settled, entry.Last())
 	if p.state.Pending != nil && entry.Covers(p.state.Pending.Scheduled) {
 		p.state.Pending = nil
 	}
-	for _, scheduled := range p.state.queue() {
-		if entry.Covers(scheduled) {
-			p.takeOut(scheduled)
-		}
-	}
+	p.setQueue(slices.DeleteFunc(p.state.queue(), entry.Covers))
 }
 
 // settleMissed gives missed times their outcome.
@@ -53,10 +49,10 @@ func (p *pass) settleMissed() {
 	slices.SortStableFunc(missed, MissedRuns.compare)
 	for _, stretch := range missed {
 		if recovered := p.state.recoveredFor(stretch); recovered != nil {
-			p.settle(p.found(*recovered))
+			p.recordOutcome(p.found(*recovered))
 			continue
 		}
-		p.settle(stretch.entry(p.notStarted(stretch)))
+		p.recordOutcome(stretch.entry(p.notStarted(stretch)))
 	}
 }
 

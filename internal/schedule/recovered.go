@@ -54,11 +54,7 @@ func (p *pass) setApart() {
 	if p.state.Calendar.Problem != nil {
 		p.state.Calendar.Recheck = from
 	}
-	for _, scheduled := range p.state.queue() {
-		if !scheduled.Before(from) {
-			p.takeOut(scheduled)
-		}
-	}
+	p.setQueue(slices.DeleteFunc(p.state.queue(), func(scheduled time.Time) bool { return !scheduled.Before(from) }))
 }
 
 // Knows reports whether the state knows the run's Job.
@@ -84,16 +80,15 @@ func (p *pass) adoptRecovered() {
 				p.finish(*recovered.Finished, p.spec.HistoryLimit(recovered.Finished.Condition) > 0)
 			}
 		}
-		if run.Manual {
-			if !p.state.Ledger.Has(run.Name) {
-				entry := p.found(recovered)
-				entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
-				p.record(entry)
-			}
-			continue
+		switch {
+		case !run.Manual:
+			recovered.Taken = true
+			p.state.Recovered = append(p.state.Recovered, recovered)
+		case !p.state.Ledger.Has(run.Name):
+			entry := p.found(recovered)
+			entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
+			p.record(entry)
 		}
-		recovered.Taken = true
-		p.state.Recovered = append(p.state.Recovered, recovered)
 	}
 }
 
@@ -109,7 +104,7 @@ func (p *pass) recordRecovered() {
 	p.state.Recovered = slices.DeleteFunc(p.state.Recovered, func(recovered RecoveredJob) bool {
 		switch run := recovered.Run; {
 		case p.state.waits(run):
-			p.settle(p.found(recovered))
+			p.recordOutcome(p.found(recovered))
 		case run.Scheduled.After(p.state.Settled):
 			return false
 		default:

@@ -21,31 +21,21 @@ import (
 type Spec struct {
 	// Generation is the CronJob's metadata.generation the other fields were read at.
 	Generation int64 `json:"generation"`
-	// Schedule is spec.schedule as written.
-	Schedule string `json:"schedule"`
-	// TimeZone is spec.timeZone; nil means the worker's local zone.
-	TimeZone *string `json:"timeZone,omitempty"`
-	// StartingDeadlineSeconds is spec.startingDeadlineSeconds; nil means none.
-	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
-	// ConcurrencyPolicy is spec.concurrencyPolicy, defaulted to Allow.
-	ConcurrencyPolicy batchv1.ConcurrencyPolicy `json:"concurrencyPolicy"`
-	// Suspend is spec.suspend.
-	Suspend bool `json:"suspend,omitempty"`
-	// SuccessfulJobsHistoryLimit and FailedJobsHistoryLimit say how many finished Jobs are kept; defaulted to 3 and 1.
-	SuccessfulJobsHistoryLimit int32 `json:"successfulJobsHistoryLimit"`
-	FailedJobsHistoryLimit     int32 `json:"failedJobsHistoryLimit"`
-	// MaxConcurrent is spec.maxConcurrent; 0 where it is not set.
-	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
-	// QueueLimit is spec.queueLimit; 0 where it is not set.
-	QueueLimit int32 `json:"queueLimit,omitempty"`
-	// CatchUp is spec.catchUp; empty for latest.
-	CatchUp ostinatov1.CatchUpPolicy `json:"catchUp,omitempty"`
-	// CatchUpWindowSeconds is spec.catchUpWindowSeconds; nil means any time ago.
-	CatchUpWindowSeconds *int64 `json:"catchUpWindowSeconds,omitempty"`
-	// CatchUpLimit is spec.catchUpLimit; 0 where it is not set.
-	CatchUpLimit int32 `json:"catchUpLimit,omitempty"`
-	// PauseAfterFailures is spec.pauseAfterFailures; 0 for never.
-	PauseAfterFailures int32 `json:"pauseAfterFailures,omitempty"`
+	// These are the fields of the CronJob's spec by the same name, with the API's defaults. Of those that have none, nil and
+	// 0 stand for one that is not set. CatchUp is empty for latest.
+	Schedule                   string                    `json:"schedule"`
+	TimeZone                   *string                   `json:"timeZone,omitempty"`
+	StartingDeadlineSeconds    *int64                    `json:"startingDeadlineSeconds,omitempty"`
+	ConcurrencyPolicy          batchv1.ConcurrencyPolicy `json:"concurrencyPolicy"`
+	Suspend                    bool                      `json:"suspend,omitempty"`
+	SuccessfulJobsHistoryLimit int32                     `json:"successfulJobsHistoryLimit"`
+	FailedJobsHistoryLimit     int32                     `json:"failedJobsHistoryLimit"`
+	MaxConcurrent              int32                     `json:"maxConcurrent,omitempty"`
+	QueueLimit                 int32                     `json:"queueLimit,omitempty"`
+	CatchUp                    ostinatov1.CatchUpPolicy  `json:"catchUp,omitempty"`
+	CatchUpWindowSeconds       *int64                    `json:"catchUpWindowSeconds,omitempty"`
+	CatchUpLimit               int32                     `json:"catchUpLimit,omitempty"`
+	PauseAfterFailures         int32                     `json:"pauseAfterFailures,omitempty"`
 	// Deleting: the CronJob has a deletionTimestamp; only its status is maintained (parity 1.6 step 5).
 	Deleting bool `json:"deleting,omitempty"`
 }

@@ -55,7 +55,6 @@ type State struct {
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
 	// Backfills lists the backfills that have times left to start, in the order in which they are served.
 	Backfills []Backfill `json:"backfills,omitempty"`
-	// Ledger holds the outcomes.
 	ledger.Ledger
 	// LastFailure is when a run last ended as Failed, ConsecutiveFailures how many did since one was Complete.
 	LastFailure         time.Time `json:"lastFailure,omitzero"`
@@ -99,7 +98,6 @@ func (c Calendar) rechecks() bool {
 
 // Pending says why a due run has not started yet.
 type Pending struct {
-	// Scheduled is the run's scheduled time.
 	Scheduled time.Time `json:"scheduled"`
 	Delay
 }
@@ -177,30 +175,26 @@ type Backoff struct {
 	Until    time.Time `json:"until,omitzero"`
 }
 
-// Delays after a refused create or a failed history delete.
-const (
-	retryFirst = 10 * time.Second
-	retryMax   = 5 * time.Minute
-)
-
 // Next returns the back-off after one more failure: 10 s, doubling to 5 min.
 func (b Backoff) Next(now time.Time) Backoff {
-	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(min(retryFirst<<min(b.Attempts, 5), retryMax))}
+	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(min(10*time.Second<<min(b.Attempts, 5), 5*time.Minute))}
 }
 
 // NewState returns the state of a CronJob whose workflow starts anew, from its status and the Jobs that have finished; it
 // leaves out those that are gone. A run that the status does not know was started by a workflow that could not write it.
-func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finished) State {
+// Triggers and backfills get the numbers after sequence.
+func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finished, sequence int64) State {
 	identity.Created = identity.Created.UTC()
 	state := State{
-		Identity:       identity,
-		LastScheduled:  ledger.Time(status.LastScheduleTime),
-		LastSuccessful: ledger.Time(status.LastSuccessfulTime),
-		Settled:        ledger.Time(status.AccountedUntil),
-		Ledger:         ledger.Restored(status),
-
+		Identity:            identity,
+		LastScheduled:       ledger.Time(status.LastScheduleTime),
+		LastSuccessful:      ledger.Time(status.LastSuccessfulTime),
+		Settled:             ledger.Time(status.AccountedUntil),
+		TriggerSequence:     sequence,
+		Ledger:              ledger.Restored(status),
 		LastFailure:         ledger.Time(status.LastFailureTime),
 		ConsecutiveFailures: max(status.ConsecutiveFailures, 0),
+		Forgiven:            max(status.ConsecutiveFailures, 0),
 	}
 	for _, condition := range status.Conditions {
 		state.Conditions = append(state.Conditions, conditionOf(condition))
@@ -208,7 +202,6 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 			state.PausedWhy = pausedWhy(condition.Message)
 		}
 	}
-	state.Forgiven = state.ConsecutiveFailures
 	for _, reference := range status.Active {
 		scheduled := scheduledOf(identity.Name, reference.Name)
 		state.Active = append(state.Active, Run{

@@ -118,11 +118,8 @@ func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 // scheduledOf is the inverse of names.ScheduledJob; zero for another name.
 func scheduledOf(cronJob, job string) time.Time {
 	suffix, ok := strings.CutPrefix(job, cronJob+"-")
-	if !ok {
-		return time.Time{}
-	}
 	minutes, err := strconv.ParseInt(suffix, 10, 64)
-	if err != nil || minutes <= 0 || minutes > maxMinutes {
+	if !ok || err != nil || minutes <= 0 || minutes > maxMinutes {
 		return time.Time{}
 	}
 	return time.Unix(minutes*60, 0).UTC()

@@ -22,10 +22,8 @@ func (p *pass) markSuspension() {
 	switch {
 	case p.spec.Suspend && !lasting:
 		p.state.Suspension = Suspension{From: p.now}
-		for _, condition := range p.state.Conditions {
-			if condition.Type == ostinatov1.ConditionSuspended && condition.Status {
-				p.state.Suspension.From = condition.Since
-			}
+		if known := find(p.state.Conditions, ostinatov1.ConditionSuspended); known.Status {
+			p.state.Suspension.From = known.Since
 		}
 	case !p.spec.Suspend && lasting:
 		p.state.Suspension.To = p.now
@@ -72,25 +70,22 @@ func (p *pass) pausing() bool {
 
 // Paused returns the state after the CronJob was suspended because of failures.
 func Paused(state State) State {
-	p := begin(state, Spec{}, time.Time{})
-	p.state.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", p.state.ConsecutiveFailures)
-	for _, entry := range slices.Backward(p.state.Ledger.Entries) {
+	why := fmt.Sprintf("%d runs in a row have failed", state.ConsecutiveFailures)
+	for _, entry := range slices.Backward(state.Ledger.Entries) {
 		if entry.Result == ledger.Failed {
-			p.state.PausedWhy = ledger.Bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
-				p.state.ConsecutiveFailures, entry.Job, entry.ResultReason))
+			why += fmt.Sprintf(", the last of them %s (%s)", entry.Job, entry.ResultReason)
 			break
 		}
 	}
-	p.emit(event.Warning(conditionReasonPaused, "Suspended: "+p.state.PausedWhy))
-	return p.state
+	state.PausedWhy = ledger.Bounded(why + "; set spec.suspend to false to go on")
+	return Announce(state, event.Warning(conditionReasonPaused, "Suspended: "+state.PausedWhy))
 }
 
 // PauseRefused returns the state after the suspension was refused: it takes as many more failures to ask again.
 func PauseRefused(state State, why string) State {
-	p := begin(state, Spec{}, time.Time{})
-	p.state.Forgiven = p.state.ConsecutiveFailures
-	p.emit(event.Warning("FailedUpdate", fmt.Sprintf("Error suspending the CronJob after %d failed runs in a row: %s", p.state.ConsecutiveFailures, why)))
-	return p.state
+	state.Forgiven = state.ConsecutiveFailures
+	return Announce(state, event.Warning("FailedUpdate",
+		fmt.Sprintf("Error suspending the CronJob after %d failed runs in a row: %s", state.ConsecutiveFailures, why)))
 }
 
 // MayPause reports whether the object asks to be suspended after failures, and has had enough.
@@ -111,16 +106,13 @@ const maxClaimed = 64
 
 // Suspender says who has suspended an object, as far as the object tells.
 type Suspender struct {
-	// By is the name that somebody has claimed; empty where nobody has.
-	By string
-	// User is the name that the API server knows; empty where nothing has stamped it.
-	User string
-	// At is when.
-	At time.Time
+	// By is the name that somebody has claimed, User the one that the API server knows; empty where there is none.
+	By, User string
+	// At is when, Why the reason that was given.
+	At  time.Time
+	Why string
 	// Through is ledger.ThroughSignal, or the field manager that has written spec.suspend; empty where nothing tells.
 	Through string
-	// Why is the reason that was given.
-	Why string
 }
 
 // String is the message of the condition Suspended; empty where nothing tells.
@@ -166,11 +158,11 @@ func (s Suspender) Refuses(by, reason string) string {
 // StatusSuspendedBy returns the status with the suspender in the message of its condition Suspended, given the object's
 // status. It is idempotent; the statuses passed in are not changed.
 func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ostinatov1.CronJobStatus {
-	index := slices.IndexFunc(status.Conditions, isSuspended)
-	if index < 0 {
+	status.Conditions = slices.Clone(status.Conditions)
+	condition := firstOf(status.Conditions, isSuspended)
+	if condition == nil {
 		return status
 	}
-	condition := status.Conditions[index]
 	if condition.Reason == conditionReasonPaused {
 		who = Suspender{At: condition.LastTransitionTime.Time, Through: throughFailures, Why: pausedWhy(condition.Message)}
 	}
@@ -180,11 +172,7 @@ func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ost
 		// A field manager's time moves with each of its writes.
 		message = before.Message
 	}
-	if message == "" {
-		return status
-	}
-	status.Conditions = slices.Clone(status.Conditions)
-	status.Conditions[index].Message = message
+	condition.Message = cmp.Or(message, condition.Message)
 	return status
 }
 
@@ -196,10 +184,7 @@ var when = regexp.MustCompile(`\bat [-0-9]{10}T[:0-9]{8}Z `)
 
 // timeless returns the message without its time.
 func timeless(message string) string {
-	if found := when.FindStringIndex(message); found != nil {
-		return message[:found[0]] + message[found[1]:]
-	}
-	return message
+	return strings.Replace(message, when.FindString(message), "", 1)
 }
 
 // pausedWhy returns what the message says of the failures that have suspended the CronJob.

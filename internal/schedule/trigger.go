@@ -12,14 +12,6 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// changing returns who has asked, with what an overlap changes.
-func changing(asked ledger.Asked, overlap batchv1.ConcurrencyPolicy) ledger.Asked {
-	if overlap != "" {
-		asked.Changed = "concurrencyPolicy " + string(overlap)
-	}
-	return asked
-}
-
 // TriggerRequest asks for one manual run.
 type TriggerRequest struct {
 	// Note is the sender's, Asked who that is.
@@ -27,6 +19,14 @@ type TriggerRequest struct {
 	ledger.Asked
 	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
+}
+
+// changing returns the request with what its overlap changes.
+func (r TriggerRequest) changing() TriggerRequest {
+	if r.Overlap != "" {
+		r.Changed = "concurrencyPolicy " + string(r.Overlap)
+	}
+	return r
 }
 
 // Trigger is a request that is still to be decided.
@@ -45,8 +45,7 @@ func AddTrigger(state State, request TriggerRequest, now time.Time) State {
 		return RefuseTrigger(state, request, mistake, now)
 	}
 	p := begin(state, Spec{}, now)
-	trigger := p.number(request)
-	trigger.Asked = changing(trigger.Asked, request.Overlap)
+	trigger := p.number(request.changing())
 	if len(p.state.Triggers) >= maxTriggers {
 		p.record(trigger.entry(ledger.SkippedOverlap, ledger.ReasonTooManyTriggers, p.now))
 		return p.state
@@ -71,9 +70,8 @@ func RefuseTrigger(state State, request TriggerRequest, mistake string, now time
 // number returns the next trigger.
 func (p *pass) number(request TriggerRequest) Trigger {
 	p.state.TriggerSequence++
-	trigger := Trigger{Sequence: p.state.TriggerSequence, At: p.now, TriggerRequest: request}
-	trigger.Asked = request.Asked.Bounded()
-	return trigger
+	request.Asked = request.Asked.Bounded()
+	return Trigger{Sequence: p.state.TriggerSequence, At: p.now, TriggerRequest: request}
 }
 
 // start returns the start of the trigger's run, but for its Job's name.
@@ -153,15 +151,12 @@ func (s State) waitingTriggers() []ledger.Entry {
 	return rows
 }
 
-// TriggerRuns says when the run of a trigger runs.
+// TriggerRuns says when the run of a trigger runs: TriggerAnswer says what each means.
 type TriggerRuns string
 
 const (
-	// RunsNow: its Job is made.
-	RunsNow TriggerRuns = "now"
-	// RunsQueued: it waits for other runs to end, or its Job was refused and is tried again.
-	RunsQueued TriggerRuns = "queued"
-	// RunsRefused: it never will.
+	RunsNow     TriggerRuns = "now"
+	RunsQueued  TriggerRuns = "queued"
 	RunsRefused TriggerRuns = "refused"
 )
 
@@ -171,8 +166,7 @@ type TriggerAnswer struct {
 	Job string `json:"job,omitempty"`
 	// Runs is now if the Job is made, queued if the run waits or the API server is asked again, or refused.
 	Runs TriggerRuns `json:"runs"`
-	// Reason says why the run does not start now: the reason of the ledger, with the API server's answer
-	// if there is one.
+	// Reason says why the run does not start now: the reason of the ledger, with the API server's answer if there is one.
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -32,20 +32,18 @@ func (s Spec) catchesUpAll() bool {
 // caughtUp returns which of the ascending times that have come since the last look get their runs, the last of them, and
 // why those before are not caught up; empty where a later one took their place.
 func (s Spec) caughtUp(came []time.Time, now time.Time) (kept []time.Time, why string) {
-	last := len(came) - 1
-	if last < 0 {
-		return nil, ""
-	}
-	first := last
-	for first >= 0 && last-first < s.maxCaughtUp() && s.mayCatchUp(came[first], now) {
+	first := len(came)
+	for first > 0 && len(came)-first < s.maxCaughtUp() && s.mayCatchUp(came[first-1], now) {
 		first--
 	}
-	if first >= 0 && !s.mayCatchUp(came[first], now) {
+	switch {
+	case first == 0:
+	case !s.mayCatchUp(came[first-1], now):
 		why = ledger.ReasonNotCaughtUp
-	} else if first >= 0 && s.catchesUpAll() {
+	case s.catchesUpAll():
 		why = ledger.ReasonCatchUpLimit
 	}
-	return came[first+1:], why
+	return came[first:], why
 }
 
 // maxCaughtUp is how many scheduled times caughtUp keeps at most, the newest.
@@ -101,16 +99,13 @@ func (p *pass) advance() {
 	}
 	p.state.Calendar.Upcoming = upcoming
 	kept, why := p.spec.caughtUp(passed, p.now)
-	var missed []MissedRuns
-	for _, scheduled := range passed[:len(passed)-len(kept)] {
-		missed = append(missed, single(scheduled, why))
-	}
-	p.come(missed, kept, lastLate(kept, p.now))
+	p.missAll(passed[:len(passed)-len(kept)], why)
+	p.receiveTimes(nil, kept, lastLate(kept, p.now))
 }
 
-// come takes in scheduled times that have come, ascending: missed ones, then those to be started, which up to caughtUp
+// receiveTimes takes in scheduled times that have come, ascending: missed ones, then those to be started, which up to caughtUp
 // are late. If runs start in order, they queue; otherwise the last one replaces the one that was due.
-func (p *pass) come(missed []MissedRuns, kept []time.Time, caughtUp time.Time) {
+func (p *pass) receiveTimes(missed []MissedRuns, kept []time.Time, caughtUp time.Time) {
 	if !p.spec.inOrder() {
 		p.missAll(p.state.queue(), "")
 		p.state.Calendar.Missed = append(p.state.Calendar.Missed, missed...)
@@ -157,7 +152,7 @@ func (p *pass) takeOut(scheduled time.Time) {
 	p.setQueue(slices.DeleteFunc(p.state.queue(), scheduled.Equal))
 }
 
-// missAll makes times that wait missed ones.
+// missAll makes times missed ones, which no longer wait.
 func (p *pass) missAll(waiting []time.Time, reason string) {
 	for _, scheduled := range waiting {
 		p.takeOut(scheduled)
@@ -172,11 +167,11 @@ func (p *pass) dropOverflow() {
 	}
 	caught, came := times.Split(p.state.queue(), p.state.Calendar.CaughtUp)
 	// A run that can start at once does not wait.
-	room := maxWaiting
+	free := maxWaiting
 	if capacity := p.spec.Capacity(); capacity > 0 {
-		room = max(capacity-len(p.state.Active)-len(caught), 0)
+		free = max(capacity-len(p.state.Active)-len(caught), 0)
 	}
-	p.missAll(came[:max(len(came)-limit(p.spec.QueueLimit, defaultQueueLimit)-room, 0)], ledger.ReasonQueueFull)
+	p.missAll(came[:max(len(came)-limit(p.spec.QueueLimit, defaultQueueLimit)-free, 0)], ledger.ReasonQueueFull)
 	p.missAll(caught[:max(len(caught)-maxWaiting, 0)], ledger.ReasonCatchUpLimit)
 }
 
@@ -206,7 +201,7 @@ func deadline(seconds int64) time.Duration {
 func (p *pass) disband() {
 	waiting := p.state.queue()
 	for _, scheduled := range waiting[:max(len(waiting)-1, 0)] {
-		p.settle(single(scheduled, "").entry(ledger.Entry{Recorded: p.now, Outcome: ledger.SkippedSuperseded, Reason: ledger.ReasonPolicyChanged}))
+		p.recordOutcome(single(scheduled, "").entry(ledger.Entry{Recorded: p.now, Outcome: ledger.SkippedSuperseded, Reason: ledger.ReasonPolicyChanged}))
 	}
 	p.state.Calendar.CaughtUp = time.Time{}
 }

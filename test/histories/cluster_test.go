@@ -139,7 +139,7 @@ func (c *cluster) serve(as clienttesting.ReactionFunc) clienttesting.ReactionFun
 			c.identify(object.(metav1.Object))
 		}
 		if stale(action, before) {
-			return true, nil, apierrors.NewConflict(ostinatov1.Resource("cronjobs"), cronJob, errors.New("the object has been modified"))
+			return true, nil, apierrors.NewConflict(ostinatov1.GroupVersion.WithResource("cronjobs").GroupResource(), cronJob, errors.New("the object has been modified"))
 		}
 		deleted := c.job(nameOf(action))
 		handled, object, err := as(action)

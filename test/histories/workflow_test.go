@@ -124,7 +124,7 @@ func (w *workflow) evaluated(state schedule.State, now time.Time) schedule.State
 	if !schedule.NeedsEvaluation(state, w.spec, now) {
 		return state
 	}
-	evaluation := schedule.Evaluate(w.spec, state.Anchor(), now)
+	evaluation := schedule.Evaluate(w.spec, state, now)
 	evaluation.Lead = w.lead
 	return schedule.Take(state, w.spec, evaluation)
 }
@@ -196,8 +196,7 @@ func (w *workflow) find() {
 	if result.Status != nil {
 		status = *result.Status
 	}
-	w.state = schedule.NewState(w.state.Identity, status, result.Ended)
-	w.state.TriggerSequence = w.temporal.History[0].At.UnixMilli()
+	w.state = schedule.NewState(w.state.Identity, status, result.Ended, w.temporal.History[0].At.UnixMilli())
 	result.Ended = slices.DeleteFunc(result.Ended, func(one schedule.Finished) bool { return !one.Gone() })
 	result.CurrentSpec = nil
 	w.takeFound(result)

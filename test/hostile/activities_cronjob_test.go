@@ -11,6 +11,7 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -126,7 +127,7 @@ func TestOnlyRunsThatTheCronJobPrescribesStart(t *testing.T) {
 			request := protocol.StartRunRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: start}
 			attacker.both(t, protocol.StartRunActivity, request, func(t *testing.T, given answer) {
 				result := tells[protocol.StartRunResult](t, given)
-				if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed {
+				if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed {
 					t.Errorf("answer %s", given.Result)
 				}
 				wantNoRun(t, cronJob)

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
@@ -27,14 +29,22 @@ const (
 	ends = 40 * time.Second
 )
 
-// victim creates a Job of ours that runs for long, and waits until its Pod runs.
+// victim creates a Job of ours that runs for long, and waits until its Pods run and it has a status, which may come later.
 func victim(t *testing.T, namespace, name string, options ...harness.JobOption) *batchv1.Job {
 	t.Helper()
 	created := stack.CreateJob(t, namespace, name, harness.JobSpec(append([]harness.JobOption{harness.RunSeconds(600)}, options...)...))
-	harness.Eventually(t, begins, func(ctx context.Context) error {
-		return stack.PodsAre(ctx, namespace, name, corev1.PodRunning, int(*created.Spec.Parallelism))
+	var begun *batchv1.Job
+	harness.Eventually(t, begins, func(ctx context.Context) (err error) {
+		if err = stack.PodsAre(ctx, namespace, name, corev1.PodRunning, int(*created.Spec.Parallelism)); err != nil {
+			return err
+		}
+		begun, err = stack.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && begun.Status.StartTime == nil {
+			err = fmt.Errorf("Job %s has no startTime", name)
+		}
+		return err
 	})
-	return created
+	return begun
 }
 
 func digestOf(object *batchv1.Job) string { return job.SpecOf(object).Digest() }
@@ -152,7 +162,7 @@ func TestNoActivityTouchesAPodThatIsNotTheJobs(t *testing.T) {
 				attacker.both(t, activity, request, func(t *testing.T, given answer) {
 					wantSilence(t, given)
 					result := tells[protocol.JobResult](t, given)
-					for _, found := range result.Found {
+					for _, found := range result.Unexpected {
 						if !found.Disowned || found.Phase != "" || found.Message != "" || found.Reason != "" || found.Node != "" {
 							t.Errorf("found %+v", found)
 						}
@@ -238,7 +248,7 @@ func TestOnlyWhatTheJobPrescribesIsCreated(t *testing.T) {
 			t.Run(name+"/"+activity, func(t *testing.T) {
 				attacker.both(t, activity, request, func(t *testing.T, given answer) {
 					result := tells[protocol.JobResult](t, given)
-					if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed || len(result.Created) != 0 {
+					if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed || len(result.Created) != 0 {
 						t.Errorf("answer %s", given.Result)
 					}
 					if after := owned(t); !maps.Equal(before, after) {

@@ -6,13 +6,10 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -77,17 +74,6 @@ func messages(t *testing.T) []message {
 	t.Helper()
 	namespace := stack.Namespace(t)
 	ours := victim(t, namespace, "ours", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
-	// The first Pods are made before the first status.
-	harness.Eventually(t, begins, func(ctx context.Context) error {
-		found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, ours.Name, metav1.GetOptions{})
-		if err == nil && found.Status.StartTime == nil {
-			err = errors.New("the Job has not begun")
-		}
-		if err == nil {
-			ours = found
-		}
-		return err
-	})
 	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "ours", harness.Yearly, harness.JobSpec(harness.RunSeconds(1))))
 	reference, digest := text(t, referenceTo(ours)), job.SpecOf(ours).Digest()
 	ofCronJob, ofCronJobsSpec := text(t, referenceTo(cronJob)), schedule.SpecOf(cronJob).Digest()

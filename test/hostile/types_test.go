@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"go.temporal.io/sdk/client"
 
 	"ostinato.dev/ostinato/internal/names"
@@ -86,10 +84,6 @@ func TestNobodyNamesMetrics(t *testing.T) {
 func TestNobodyNamesWhatIsCounted(t *testing.T) {
 	namespace := stack.Namespace(t)
 	ours := victim(t, namespace, "ours", harness.RunUntilEnded())
-	ours, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), ours.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	before := map[string]int{}
 	for _, worker := range stack.Workers() {
 		before[worker.Name()] = series(t, worker.Name())

@@ -24,8 +24,8 @@ const (
 	// the policies of the Job: a few events of some kilobytes.
 	maxHistory = 64 << 10
 	// maxFatGrowth is how much more memory a process may have while it works on Jobs of 1.3 MB, in bytes. It has 64
-	// activities at a time. Each reads, decodes and writes a Job, and decodes the answer.
-	maxFatGrowth = 64 * 5 * 1_300_000
+	// activities at a time. Each reads, decodes and writes a Job, and decodes the answer; some of it is garbage by then.
+	maxFatGrowth = 64 * 7 * 1_300_000
 	// fat bounds work on a hundred Jobs of 1.3 MB. The API server decodes, validates and stores each of them several times.
 	fat = 3 * harness.Bulk
 )

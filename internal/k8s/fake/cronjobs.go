@@ -101,12 +101,12 @@ func (f *CronJobs) updateStatus(action clienttesting.Action) (bool, runtime.Obje
 	if !ok {
 		return false, nil, nil
 	}
-	stored := f.Stored(action.GetNamespace(), sent.Name)
+	stored, resource := f.Stored(action.GetNamespace(), sent.Name), ostinatov1.GroupVersion.WithResource("cronjobs").GroupResource()
 	if stored == nil {
-		return true, nil, apierrors.NewNotFound(ostinatov1.Resource("cronjobs"), sent.Name)
+		return true, nil, apierrors.NewNotFound(resource, sent.Name)
 	}
 	if sent.UID != "" && sent.UID != stored.UID || sent.ResourceVersion != "" && sent.ResourceVersion != stored.ResourceVersion {
-		return true, nil, apierrors.NewConflict(ostinatov1.Resource("cronjobs"), sent.Name, errors.New("the object has been modified"))
+		return true, nil, apierrors.NewConflict(resource, sent.Name, errors.New("the object has been modified"))
 	}
 	stored = stored.DeepCopy()
 	stored.Status = *sent.Status.DeepCopy()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,9 +41,8 @@ func releases(_ context.Context, s *server) ([]form, error) {
 	}
 	return []form{
 		release("JSON patch with tests", func(ctx context.Context, pod *corev1.Pod) error {
-			after, err := k8s.ReleaseTrackedPod(ctx, s.Kubernetes, k8s.TrackedPod{
-				Namespace: namespace, Name: pod.Name, UID: pod.UID, Job: jobUID, Phase: corev1.PodSucceeded,
-			})
+			owner := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, UID: jobUID}}
+			after, err := k8s.ReleaseTrackedPod(ctx, s.Kubernetes, owner, pod.Name, pod.UID, corev1.PodSucceeded)
 			if err == nil && after == nil {
 				return errors.New("a test did not match")
 			}

@@ -54,8 +54,9 @@ func (o outcome) miscounted() (wrong []string) {
 			failed.add(sure)
 		}
 	}
-	if spec := job.SpecOf(o.job); spec.CompletionMode == batchv1.IndexedCompletion {
-		succeeded = count{job.Indexes{}.With(certain...).Below(*spec.Completions).Len(), job.Indexes{}.With(possible...).Below(*spec.Completions).Len()}
+	if ptr.Deref(o.job.Spec.CompletionMode, "") == batchv1.IndexedCompletion {
+		completions := o.completions(decided)
+		succeeded = count{job.Indexes{}.With(certain...).Below(completions).Len(), job.Indexes{}.With(possible...).Below(completions).Len()}
 	}
 	if got := o.job.Status.Succeeded; !succeeded.holds(got) {
 		wrong = append(wrong, fmt.Sprintf("%d Pods are counted as succeeded, and %s have", got, succeeded))
@@ -64,6 +65,18 @@ func (o outcome) miscounted() (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("%d Pods are counted as failed, and %s have", got, failed))
 	}
 	return wrong
+}
+
+// completions are those that the Indexed Job had when its end was decided; an edit after that changes nothing.
+func (o outcome) completions(decided time.Time) int32 {
+	if !decided.IsZero() {
+		for _, one := range o.specs {
+			if !decided.Before(one.from) && decided.Before(one.to) {
+				return *one.spec.Completions
+			}
+		}
+	}
+	return *o.job.Spec.Completions
 }
 
 // decided is when the end of the Job was decided: a status says so, or Pods were deleted for it before.

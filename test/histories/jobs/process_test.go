@@ -30,17 +30,33 @@ func (r registry) RegisterActivityWithOptions(function any, options activity.Reg
 // metrics are shared, since nothing here reads them.
 var metrics = sync.OnceValue(func() *activities.Metrics { return activities.NewMetrics(prometheus.NewRegistry()) })
 
-func newProcess(c *cluster) *process {
+func newActivities(c *cluster) *activities.Activities {
 	nobody := &record.FakeRecorder{}
-	p := &process{activities: registry{}}
-	worker := activities.New(activities.Options{
+	return activities.New(activities.Options{
 		Kubernetes: c.kubernetes, Namespace: "temporal-namespace", Metrics: metrics(),
 		Events: activities.Recorders{CronJobs: nobody, Jobs: nobody}, AcceptSignals: steering.All(),
 	})
+}
+
+func newProcess(c *cluster) *process {
+	p := &process{activities: registry{}}
+	worker := newActivities(c)
 	worker.RegisterControl(p.activities)
 	worker.RegisterBulk(p.activities)
 	p.alive, p.kill = context.WithCancel(context.Background())
 	return p
+}
+
+// beginJob makes the first Pods of the Job, as the activity of the watch does.
+func beginJob(c *cluster) {
+	const name = "begin"
+	environment := play.Environment(context.Background())
+	environment.RegisterActivityWithOptions(func(ctx context.Context) error {
+		newActivities(c).BeginJob(ctx, reference)
+		return nil
+	}, activity.RegisterOptions{Name: name})
+	_, err := environment.ExecuteActivity(name)
+	must(err)
 }
 
 // attempt makes attempts of an activity.

@@ -19,6 +19,7 @@ func drawScenario(t *rapid.T) scenario {
 		Lasts:   time.Duration(rapid.IntRange(60, 300).Draw(t, "seconds")) * time.Second,
 		Courses: rapid.SliceOfN(rapid.Custom(drawCourse), 1, 8).Draw(t, "courses"),
 	}
+	s.Watched = rapid.SampledFrom([]time.Duration{0, time.Millisecond, 40 * time.Millisecond, 900 * time.Millisecond, 4 * time.Second}).Draw(t, "watched")
 	if mended("3") {
 		s.Lists = rapid.SampledFrom([]time.Duration{0, 0, 1300 * time.Millisecond}).Draw(t, "lists")
 	}

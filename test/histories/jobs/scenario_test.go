@@ -20,6 +20,8 @@ type scenario struct {
 	// Lasts is how long the scenario lasts. Steps happen at times since the beginning, when the Job is created.
 	Lasts time.Duration
 	Spec  batchv1.JobSpec
+	// Watched is when the watch of new Jobs, which is another worker's, makes the first Pods; 0 means never.
+	Watched time.Duration
 	// Lists is how long it takes until a list of the Job's Pods is answered.
 	Lists time.Duration
 	Steps []step
@@ -78,7 +80,7 @@ func (s scenario) String() string {
 	spec.Template = corev1.PodTemplateSpec{}
 	data, err := json.Marshal(spec)
 	must(err)
-	fmt.Fprintf(&text, "%s\nfor %s, lists take %s: %s\n", s.Name, s.Lasts, s.Lists, strings.Replace(string(data), `"template":{"metadata":{},"spec":{"containers":null}}`, "", 1))
+	fmt.Fprintf(&text, "%s\nfor %s, watched after %s, lists take %s: %s\n", s.Name, s.Lasts, s.Watched, s.Lists, strings.Replace(string(data), `"template":{"metadata":{},"spec":{"containers":null}}`, "", 1))
 	for _, step := range s.Steps {
 		fmt.Fprintf(&text, "  %s\n", step)
 	}

@@ -73,6 +73,9 @@ func newWorld(s scenario, loses int) *world {
 	for i, step := range s.Steps {
 		w.agenda.Plan(w.begin.Add(step.At+apart+time.Duration(i)*nextStep), func() { w.perform(step) })
 	}
+	if s.Watched > 0 {
+		w.agenda.Plan(w.begin.Add(s.Watched), func() { go beginJob(w.cluster) })
+	}
 	end := w.begin.Add(s.Lasts + apart)
 	w.agenda.Plan(end, w.calmDown)
 	w.agenda.Plan(end.Add(restTime), func() { panic(play.Over{}) })
@@ -82,7 +85,7 @@ func newWorld(s scenario, loses int) *world {
 // started is the input with which the bridge starts the workflow.
 func (w *world) started() protocol.JobInput {
 	stored := w.cluster.job()
-	return protocol.JobInput{Job: reference, Spec: job.SpecOf(stored), Begun: job.Begun(stored.Status)}
+	return protocol.JobInput{Job: reference, Spec: job.SpecOf(stored), HasStatus: job.HasStatus(stored.Status)}
 }
 
 func (w *world) course(attempt int64) course {

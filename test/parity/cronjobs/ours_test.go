@@ -48,8 +48,7 @@ func playOurs(t *testing.T, s scenario) []line {
 	o.spec = core.SpecOf(o.cronJob)
 	o.state = core.NewState(core.Identity{
 		Namespace: o.cronJob.Namespace, Name: o.cronJob.Name, UID: string(o.cronJob.UID), Created: o.cronJob.CreationTimestamp.Time,
-	}, o.cronJob.Status, o.finished())
-	o.state.TriggerSequence = s.Begin.UnixMilli()
+	}, o.cronJob.Status, o.finished(), s.Begin.UnixMilli())
 	o.miss()
 	o.state = core.RecoverJobs(o.state, o.sightings())
 	o.plan()
@@ -139,7 +138,7 @@ func (o *ours) miss() {
 func (o *ours) plan() {
 	for range 1000 {
 		if core.NeedsEvaluation(o.state, o.spec, o.now) {
-			o.state = core.Take(o.state, o.spec, core.Evaluate(o.spec, o.state.Anchor(), o.now))
+			o.state = core.Take(o.state, o.spec, core.Evaluate(o.spec, o.state, o.now))
 		}
 		plan := core.Decide(o.state, o.spec, o.now)
 		if plan.Idle() {

@@ -21,9 +21,9 @@ var ErrSecret = errors.New("a report reads no Secrets")
 
 // WithoutSecrets returns a configuration whose clients refuse to ask for Secrets, whatever rights the person has.
 func WithoutSecrets(config *rest.Config) *rest.Config {
-	guarded := rest.CopyConfig(config)
-	guarded.Wrap(func(next http.RoundTripper) http.RoundTripper { return withoutSecrets{next} })
-	return guarded
+	secretless := rest.CopyConfig(config)
+	secretless.Wrap(func(next http.RoundTripper) http.RoundTripper { return withoutSecrets{next} })
+	return secretless
 }
 
 type withoutSecrets struct{ next http.RoundTripper }

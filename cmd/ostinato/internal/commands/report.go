@@ -72,7 +72,7 @@ type reporter struct {
 }
 
 func (p *person) report(ctx context.Context, wanted wantedReport) error {
-	cluster, err := p.guarded()
+	cluster, err := p.clusterWithoutSecrets()
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,10 @@ func (p *person) report(ctx context.Context, wanted wantedReport) error {
 	return r.save()
 }
 
-// guarded is cluster, whose clients refuse to ask for Secrets.
-func (p *person) guarded() (*ask.Cluster, error) { return p.clusterOf(ask.WithoutSecrets) }
+// clusterWithoutSecrets is cluster, whose clients refuse to ask for Secrets.
+func (p *person) clusterWithoutSecrets() (*ask.Cluster, error) {
+	return p.clusterOf(ask.WithoutSecrets)
+}
 
 // save writes the archive, and prints what is in it.
 func (r *reporter) save() (err error) {

@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // eachTarget acts on Pods of a Job, some at a time, and adds to the report what the next plan has to know of them.
@@ -22,7 +25,7 @@ func eachTarget[Target any](targets []Target, report *job.Report, act func(Targe
 	findings, err := gather(targets, act)
 	for _, found := range findings {
 		report.Vanished = append(report.Vanished, found.Vanished...)
-		report.Found = append(report.Found, found.Found...)
+		report.Unexpected = append(report.Unexpected, found.Unexpected...)
 		report.Failures = append(report.Failures, found.Failures...)
 	}
 	return err
@@ -30,13 +33,12 @@ func eachTarget[Target any](targets []Target, report *job.Report, act func(Targe
 
 func vanished(uid string) job.Report { return job.Report{Vanished: []string{uid}} }
 
-func found(fact job.PodFact) job.Report { return job.Report{Found: []job.PodFact{fact}} }
+func unexpected(fact job.PodFact) job.Report { return job.Report{Unexpected: []job.PodFact{fact}} }
 
-// foreign says that a Pod is not the Job's. It says nothing else about the Pod: whoever asked may not
-// be allowed to read it.
+// foreign says that a Pod is not the Job's. It says nothing else about the Pod: whoever asked may not be allowed to read it.
 func foreign(pod *corev1.Pod) job.Report {
 	fact := k8s.PodFact(pod)
-	return found(job.PodFact{Name: fact.Name, UID: fact.UID, Version: fact.Version, Disowned: true})
+	return unexpected(job.PodFact{Name: fact.Name, UID: fact.UID, Version: fact.Version, Disowned: true})
 }
 
 // failed reports an error of what was being done to one Pod. What concerns that Pod only
@@ -49,27 +51,34 @@ func failed(failure job.PodFailure, err error, doing string, arguments ...any) (
 	return job.Report{Failures: []job.PodFailure{failure}}, nil
 }
 
-// deletePod deletes one Pod of the Job, uncounted if the target says so. A Pod that is not the
-// Job's is left alone, and so is one that has ended and would be removed uncounted: it is to be
-// counted. With running, any Pod that has ended is left alone.
+// deletePod deletes one Pod of the Job, uncounted if the target says so. A Pod that is not the Job's is left alone, and so is
+// one that has ended and would be removed uncounted: it is to be counted. With running, any Pod that has ended is left alone.
 //
-// The Pod is read first, from the watch cache, since a delete can't say who must own the Pod.
+// Where no list has just shown it, the Pod is read first, from the watch cache: a delete can't say who must own the Pod.
 func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target job.Delete, running bool, events *announcer) (job.Report, error) {
 	uid := types.UID(target.UID)
-	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
+	var pod *corev1.Pod
+	var err error
+	if target.Version != 0 {
+		pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: target.Name, UID: uid,
+			ResourceVersion: strconv.FormatInt(target.Version, 10), Finalizers: []string{names.TrackingFinalizer}}}
+	} else {
+		pod, err = k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
+	}
 	for attempt := 1; ; attempt++ {
 		switch {
 		case errors.Is(err, k8s.ErrGone):
 			return vanished(target.UID), nil
 		case err != nil:
 			return failed(job.PodFailure{UID: target.UID}, err, "get Pod %s/%s", owner.Namespace, target.Name)
-		case !a.owns(owner, pod):
+		case target.Version == 0 && !a.owns(owner, pod):
 			return foreign(pod), nil
 		case running && claim.Ended(pod), target.Release && claim.Ended(pod) && claim.Tracked(pod):
-			return found(k8s.PodFact(pod)), nil
+			return unexpected(k8s.PodFact(pod)), nil
 		case target.Release && claim.Tracked(pod):
 			err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, true)
 			if apierrors.IsConflict(err) && attempt < releaseAttempts {
+				target.Version = 0
 				pod, err = k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
 				continue
 			}
@@ -114,4 +123,52 @@ func gather[Item, Result any](items []Item, do func(Item) (Result, error)) ([]Re
 		})
 	}
 	return results, group.Wait()
+}
+
+// releaseAttempts bounds how often a Pod is read anew that changes while it is released.
+const releaseAttempts = 5
+
+// releasePod removes the tracking finalizer of a Pod of the Job whose fate is recorded, unless
+// its phase is not the one that was counted. Nearly always one request does and tests it all.
+func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release) (job.Report, error) {
+	after, err := k8s.ReleaseTrackedPod(ctx, a.Kubernetes, owner, release.Name, types.UID(release.UID), release.Phase)
+	var report job.Report
+	if err == nil && after == nil {
+		report, err = a.releaseExamined(ctx, owner, release)
+	}
+	switch {
+	case err == nil && after != nil && k8s.Removed(after), // No PodWatch may run just now that would tell.
+		errors.Is(err, k8s.ErrGone), apierrors.IsNotFound(err):
+		return vanished(release.UID), nil
+	case err != nil:
+		return failed(job.PodFailure{UID: release.UID}, err, "release Pod %s/%s", owner.Namespace, release.Name)
+	}
+	return report, nil
+}
+
+// releaseExamined reads the Pod and releases it if it may be.
+func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, release job.Release) (job.Report, error) {
+	for attempt := 1; ; attempt++ {
+		pod, err := k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID))
+		switch {
+		case err != nil:
+			return job.Report{}, err
+		case !a.owns(owner, pod):
+			return foreign(pod), nil
+		case release.Phase != "" && pod.Status.Phase != release.Phase:
+			return unexpected(k8s.PodFact(pod)), nil
+		case !claim.Tracked(pod) && !(claim.Ended(pod) && claim.Watched(pod)):
+			return job.Report{}, nil
+		}
+		if err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, false); !apierrors.IsConflict(err) || attempt == releaseAttempts {
+			return job.Report{}, err
+		}
+	}
+}
+
+// owns reports whether the Job controls the Pod, so that it may be read, deleted and released
+// for the Job, even if its labels no longer match or nobody will count it.
+func (a *Activities) owns(owner *batchv1.Job, pod *corev1.Pod) bool {
+	verdict := claim.Decide(pod, a.owner(owner))
+	return verdict.Own() || verdict != claim.Foreign && verdict != claim.Adopt && claim.IsControlledBy(pod, owner.Name, owner.UID)
 }

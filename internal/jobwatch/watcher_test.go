@@ -1,0 +1,166 @@
+package jobwatch_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/jobwatch"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+const namespace = "default"
+
+// newJob is a Job of ours that was created just now.
+func newJob(name string, change ...func(*batchv1.Job)) *batchv1.Job {
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + name)},
+		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(names.JobController)},
+	}
+	for _, apply := range change {
+		apply(job)
+	}
+	return job
+}
+
+var changes = map[string]struct {
+	change func(*batchv1.Job)
+	isNew  bool
+}{
+	"new":                       {func(*batchv1.Job) {}, true},
+	"another controller's":      {func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/other") }, false},
+	"the built-in controller's": {func(j *batchv1.Job) { j.Spec.ManagedBy = nil }, false},
+	"suspended":                 {func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }, false},
+	"not suspended":             {func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(false) }, true},
+	"begun":                     {func(j *batchv1.Job) { j.Status.StartTime = ptr.To(metav1.Now()) }, false},
+	"resumed": {func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}
+	}, false},
+	"being deleted": {func(j *batchv1.Job) {
+		j.DeletionTimestamp, j.Finalizers = ptr.To(metav1.Now()), []string{"example.com/keep"}
+	}, false},
+	"of a CronJob's run": {func(j *batchv1.Job) {
+		j.Annotations = map[string]string{names.ScheduledTimestampAnnotation: "2026-01-02T03:04:00Z"}
+	}, false},
+	"of a CronJob, by a person":  {func(j *batchv1.Job) { j.Annotations = map[string]string{"cronjob.kubernetes.io/instantiate": "manual"} }, true},
+	"with completions that fail": {func(j *batchv1.Job) { j.Status.Failed = 1 }, true},
+}
+
+func TestNewJobs(t *testing.T) {
+	for name, test := range changes {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.isNew, jobwatch.IsNew(newJob("hello", test.change)))
+		})
+	}
+}
+
+// stage is a cluster with a watch on it.
+type stage struct {
+	t          *testing.T
+	kubernetes *fake.Clientset
+	options    jobwatch.Options
+	mutex      sync.Mutex
+	begun      []string
+}
+
+func newStage(t *testing.T, objects ...runtime.Object) *stage {
+	s := &stage{t: t, kubernetes: fake.NewClientset(objects...)}
+	s.options = jobwatch.Options{
+		Kubernetes: s.kubernetes, Shards: 1, Clock: clock.RealClock{},
+		Begin: func(_ context.Context, job protocol.ObjectReference) {
+			s.mutex.Lock()
+			defer s.mutex.Unlock()
+			s.begun = append(s.begun, job.Name)
+		},
+	}
+	return s
+}
+
+// run watches until the test ends.
+func (s *stage) run() {
+	ctx, stop := context.WithCancel(s.t.Context())
+	over := make(chan error, 1)
+	go func() { over <- jobwatch.Run(ctx, s.options) }()
+	s.t.Cleanup(func() { stop(); assert.NoError(s.t, <-over) })
+}
+
+// wants waits until the Jobs that were begun with are these, in the order of their names.
+func (s *stage) wants(names ...string) {
+	s.t.Helper()
+	require.EventuallyWithT(s.t, func(c *assert.CollectT) {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		assert.Equal(c, names, slices.Sorted(slices.Values(s.begun)))
+	}, 30*time.Second, 5*time.Millisecond)
+}
+
+func (s *stage) create(job *batchv1.Job) {
+	s.t.Helper()
+	_, err := s.kubernetes.BatchV1().Jobs(job.Namespace).Create(s.t.Context(), job, metav1.CreateOptions{})
+	require.NoError(s.t, err)
+}
+
+func TestNewJobsAreBegunWithOnce(t *testing.T) {
+	s := newStage(t, newJob("before"))
+	s.run()
+	s.wants("before")
+	begun := newJob("after")
+	s.create(begun)
+	s.wants("after", "before")
+	// What becomes of a Job then is its workflow's.
+	begun.Status.StartTime = ptr.To(metav1.Now())
+	_, err := s.kubernetes.BatchV1().Jobs(namespace).UpdateStatus(t.Context(), begun, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	s.create(newJob("last"))
+	s.wants("after", "before", "last")
+}
+
+func TestJobsOfOtherShardsAreLeft(t *testing.T) {
+	s := newStage(t)
+	const shards = 4
+	s.options.Shard, s.options.Shards = 1, shards
+	var want []string
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+		job := newJob(name)
+		if names.InShard(string(job.UID), 1, shards) {
+			want = append(want, name)
+		}
+	}
+	require.NotEmpty(t, want)
+	s.run()
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
+		s.create(newJob(name))
+	}
+	s.wants(want...)
+}
+
+func TestAWatchThatIsRefusedIsTriedAgain(t *testing.T) {
+	s := newStage(t, newJob("hello"))
+	var mutex sync.Mutex
+	refused := 0
+	refuse := func(clienttesting.Action) (bool, runtime.Object, error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		refused++
+		return refused <= 2, nil, apierrors.NewForbidden(batchv1.Resource("jobs"), "", nil)
+	}
+	s.kubernetes.PrependReactor("list", "jobs", refuse)
+	s.run()
+	s.wants("hello")
+}
