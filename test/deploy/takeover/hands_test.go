@@ -61,8 +61,8 @@ func begun(t *testing.T, namespace, name string, completions int32) {
 	succeeded(t, namespace, name, 2)
 }
 
-// succeeded lets the two Pods that run end, and waits until so many are counted and the next two are there, which run
-// until they are ended too.
+// succeeded ends the two running Pods. It waits until want Pods are counted and released, and two others are active. A hand-over
+// drains a Job first, because kube-controller-manager counts a tracked Pod again.
 func succeeded(t *testing.T, namespace, name string, want int32) {
 	t.Helper()
 	stack.End(t, namespace, name, 2)
@@ -70,7 +70,11 @@ func succeeded(t *testing.T, namespace, name string, want int32) {
 		if status := get(t, namespace, name).Status; status.Succeeded != want || status.Active != 2 {
 			return fmt.Errorf("status %+v, want %d Pods succeeded and two active", status, want)
 		}
-		return nil
+		pods, err := stack.PodsOf(ctx, namespace, name)
+		if err == nil && slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded && harness.Tracked(&pod) }) {
+			err = fmt.Errorf("a Pod that has succeeded is still tracked")
+		}
+		return err
 	})
 }
 

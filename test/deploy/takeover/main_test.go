@@ -83,7 +83,7 @@ func TestTakeOverGivesThreeRights(t *testing.T) {
 		{deployment.BridgeAccount, own, "delete pods", false},
 		{deployment.BridgeAccount, "default", "take-over jobs.batch", false},
 		{deployment.WorkerAccount, "default", "take-over jobs.batch", true},
-		{deployment.WorkerAccount, own, "watch jobs.batch", false},
+		{deployment.WorkerAccount, own, "deletecollection jobs.batch", false},
 		{deployment.WorkerAccount, own, "create leases.coordination.k8s.io", false},
 	} {
 		client, err := deployment.Client(t.Context(), stack.Stack, test.account)
