@@ -1,10 +1,14 @@
 package process_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -141,6 +145,53 @@ func TestFreePortsAreFreeAndDiffer(t *testing.T) {
 		seen[port] = true
 		if !process.PortIsFree(port) {
 			t.Fatalf("port %d is not free", port)
+		}
+	}
+}
+
+// Two programs ask for so many ports that chance would give both the same.
+func TestTwoProgramsNeverGetTheSamePort(t *testing.T) {
+	const programs, each = 2, 500
+	if os.Getenv("OSTINATO_TEST_PORTS") != "" {
+		for range each {
+			port, err := process.FreePort()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Println("port", port)
+		}
+		// The ports are this program's until it ends.
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	seen := map[string]bool{}
+	for range programs {
+		command := exec.CommandContext(bounded(t), os.Args[0], "-test.run=^"+t.Name()+"$")
+		command.Env = append(os.Environ(), "OSTINATO_TEST_PORTS=1")
+		stdin, err := command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			stdin.Close()
+			_ = command.Wait()
+		}()
+		lines := bufio.NewScanner(stdout)
+		for range each {
+			if !lines.Scan() || !strings.HasPrefix(lines.Text(), "port ") {
+				t.Fatalf("a program has no more ports to say, but %q: %v", lines.Text(), lines.Err())
+			}
+			if seen[lines.Text()] {
+				t.Errorf("%s was handed out twice", lines.Text())
+			}
+			seen[lines.Text()] = true
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -15,9 +17,10 @@ import (
 // pollInterval is the pause between two looks at something awaited.
 const pollInterval = 50 * time.Millisecond
 
+// handedOut keeps the locks of the ports that this program was given.
 var (
 	handedOutMutex sync.Mutex
-	handedOut      = map[int]bool{}
+	handedOut      = map[int]func(){}
 )
 
 // Ports are taken from below the range that systems give to outgoing connections (32768 and up on Linux, 49152 and up
@@ -27,17 +30,28 @@ const (
 	lastPort  = 32767
 )
 
-// FreePort returns a TCP port that is free on the loopback address now. One program never gets the same port twice from
-// it, so that several servers can be given their ports before the first of them listens.
+// FreePort returns a TCP port that is free on the loopback address now. Nobody else gets it from FreePort while this
+// program runs, so that several servers can be given their ports before the first of them listens, and several stacks of
+// one user can start side by side.
 func FreePort() (int, error) {
 	handedOutMutex.Lock()
 	defer handedOutMutex.Unlock()
+	locks := filepath.Join(os.TempDir(), fmt.Sprintf("ostinato-ports-%d", os.Getuid()))
 	for range 1000 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if !handedOut[port] && PortIsFree(port) {
-			handedOut[port] = true
-			return port, nil
+		unlock, ok, err := TryLock(filepath.Join(locks, strconv.Itoa(port)))
+		if err != nil {
+			return 0, fmt.Errorf("find a free port: %w", err)
 		}
+		if !ok {
+			continue
+		}
+		if !PortIsFree(port) {
+			unlock()
+			continue
+		}
+		handedOut[port] = unlock
+		return port, nil
 	}
 	return 0, fmt.Errorf("find a free port: none of a thousand tries between %d and %d was free", firstPort, lastPort)
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"strconv"
 	"syscall"
+
+	"ostinato.dev/ostinato/internal/devstack/process"
 )
 
 // ports are the TCP ports of one running server. The Temporal services talk to one another over the last three.
@@ -44,12 +46,19 @@ func choosePorts(o Options) (ports, error) {
 		if want.number == 0 && want.optional {
 			continue
 		}
-		listener, err := net.Listen("tcp", address(o.IP, want.number))
+		number := want.number
+		if number == 0 {
+			var err error
+			if number, err = process.FreePort(); err != nil {
+				return ports{}, fmt.Errorf("choose the %s port: %w", want.name, err)
+			}
+		}
+		listener, err := net.Listen("tcp", address(o.IP, number))
 		if err != nil {
-			return ports{}, listenError(want.name, address(o.IP, want.number), err)
+			return ports{}, listenError(want.name, address(o.IP, number), err)
 		}
 		held = append(held, listener)
-		*want.result = listener.Addr().(*net.TCPAddr).Port
+		*want.result = number
 	}
 	return chosen, nil
 }
