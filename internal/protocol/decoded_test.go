@@ -60,3 +60,17 @@ func walk(t *testing.T, kind reflect.Type, path string, above map[reflect.Type]b
 		}
 	}
 }
+
+// Only a list of the activity's own says that a Pod is the Job's and runs: with that word a delete reads no Pod first.
+func TestNoRequestSaysThatAListHasShownAPod(t *testing.T) {
+	forged := `{"name":"victim","uid":"uid","release":true,"version":7,"Version":7,"VERSION":7,"-":7}`
+	for name, field := range map[string]string{"a request": `"deletes"`, "in capitals": `"DELETES"`} {
+		var request protocol.JobRequest
+		if err := json.Unmarshal([]byte(`{`+field+`:[`+forged+`]}`), &request); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if want := []job.Delete{{Name: "victim", UID: "uid", Release: true}}; !slices.Equal(request.Deletes, want) {
+			t.Errorf("%s decodes to %+v, want %+v", name, request.Deletes, want)
+		}
+	}
+}
