@@ -57,7 +57,7 @@ type PodFact struct {
 	Disowned bool `json:"disowned,omitempty"`
 	// Attempt is the number that Ostinato made Name from, or 0 (names.PodAttempt reads some of others' names too).
 	Attempt int64 `json:"attempt,omitempty"`
-	// Removed is set when a plan, maybe a forgotten one, has removed the Pod uncounted (names.RemovedAnnotation).
+	// Removed is set when a plan, maybe of a lost workflow task, has removed the Pod uncounted (names.RemovedAnnotation).
 	Removed bool `json:"removed,omitempty"`
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Edited takes in the Job's spec as it was read last, and returns the one to plan with. Generations may fall: a restored
 // etcd also reverts a deletion. What was refused may be accepted after an edit. The Pods are listed after an edit that
-// wants fewer of them or follows an unknown one: a forgotten plan may have created some.
+// wants fewer of them or follows an unknown one: a lost workflow task may have created some.
 func (s State) Edited(from, to Spec) (State, Spec) {
 	if from.Digest() == to.Digest() && from.Defaults == to.Defaults {
 		return s, from
@@ -49,7 +49,7 @@ func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	known := s.base()
 	s = s.takeStatus(status)
 	if Overtaken(status, ByOthers{true, true}, known) {
-		// By a forgotten plan or by somebody else: only the Job and its Pods tell which.
+		// By a lost workflow task or by somebody else: only the Job and its Pods tell which.
 		s.Rebuild = true
 		return s, spec
 	}
@@ -93,8 +93,8 @@ func (s State) base() Base {
 type ByOthers struct{ Succeeded, Failed bool }
 
 // Overtaken reports whether somebody else, such as the built-in controller, has counted Pods
-// since a Plan's Base, so that the Plan may ask for Pods that are no longer wanted. A forgotten
-// plan of Ostinato's has counted what the next one counts, and overtakes nobody.
+// since a Plan's Base, so that the Plan may ask for Pods that are no longer wanted. A lost
+// workflow task has counted what the repeated one counts, and overtakes nobody.
 func Overtaken(status batchv1.JobStatus, by ByOthers, base Base) bool {
 	return by.Succeeded && status.Succeeded > base.Succeeded || by.Failed && status.Failed > base.Failed || uncounted(status) > base.Uncounted
 }

@@ -67,7 +67,7 @@ type State struct {
 	// Rebuild: the State is wrong, since it lacks the Job's past or somebody else has counted.
 	Rebuild bool `json:"rebuild,omitempty"`
 	// Unanswered: the API server may have a status that the State does not know, by a call that
-	// had no answer or is forgotten. So the next status is written even if nothing has changed.
+	// had no answer or by a lost workflow task. So the next status is written even if nothing has changed.
 	Unanswered bool `json:"unanswered,omitempty"`
 }
 

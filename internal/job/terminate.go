@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Termination asks to end all running Pods of a Job, including those of forgotten plans, which the State does not know.
+// Termination asks to end all running Pods of a Job, including those of lost workflow tasks, unknown to the State.
 type Termination string
 
 const (
