@@ -149,7 +149,7 @@ func TestFreePortsAreFreeAndDiffer(t *testing.T) {
 	}
 }
 
-// Two programs ask for so many ports that chance would give both the same.
+// Without a lock for each port, two programs that ask for 500 ports each get some of the same.
 func TestTwoProgramsNeverGetTheSamePort(t *testing.T) {
 	const programs, each = 2, 500
 	if os.Getenv("OSTINATO_TEST_PORTS") != "" {
