@@ -129,7 +129,6 @@ func (l Ledger) Count(outcome Outcome, times int64) Ledger {
 
 // Tallied returns the outcomes since the last call, and the ledger without these counts.
 func (l Ledger) Tallied() (rest Ledger, tallies []Tally) {
-	rest, tallies = l, l.tallies
-	rest.tallies = nil
-	return rest, tallies
+	tallies, l.tallies = l.tallies, nil
+	return l, tallies
 }

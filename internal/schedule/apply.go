@@ -143,6 +143,7 @@ func (p *pass) applyRefused(start Start, report Report) {
 	case backfill == nil:
 		p.dropTrigger(start.Sequence)
 		p.record(row)
+		p.state.Reported = nil // Whoever asked was told that it waits.
 	case never:
 		p.record(backfill.entry(ledger.FailedToCreate, row.Reason, row.Message, p.now))
 		p.dropBackfill(start.Backfill)

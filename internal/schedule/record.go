@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -94,11 +95,8 @@ func (s Start) row(outcome ledger.Outcome, reason, message string, now time.Time
 
 // entry returns the outcome of a start whose Job exists.
 func (s Start) entry(job Run, now time.Time) ledger.Entry {
-	entry := s.row(ledger.Started, "", s.Note, now)
+	entry := s.row(ledger.Started, "", s.Note, cmp.Or(job.Started.UTC(), now))
 	entry.Job = job.Name
-	if !job.Started.IsZero() {
-		entry.Recorded = job.Started.UTC()
-	}
 	if s.Backfill != 0 {
 		// Nobody expected it in time.
 		return entry.Bounded()
@@ -139,9 +137,8 @@ func Tallied(state State) (rest State, tallies []ledger.Tally) {
 
 // end returns the end of the run.
 func (f Finished) end() ledger.End {
-	end := ledger.End{Result: ledger.Failed, ResultReason: f.Reason, Ended: f.EndTime.UTC(), FailedAttempts: max(f.FailedPods, 0)}
-	if f.EndTime.IsZero() {
-		end.Ended = f.CompletionTime.UTC()
+	end := ledger.End{
+		Result: ledger.Failed, ResultReason: f.Reason, Ended: cmp.Or(f.EndTime.UTC(), f.CompletionTime.UTC()), FailedAttempts: max(f.FailedPods, 0),
 	}
 	switch f.Condition {
 	case batchv1.JobComplete:

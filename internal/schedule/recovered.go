@@ -73,6 +73,7 @@ func (p *pass) adoptRecovered() {
 		asked, expected := p.askedFor(&run)
 		if !recovered.Taken {
 			p.state.Active = append(p.state.Active, run)
+			p.state.Reported = nil // Its row alone is worth a write: where it has ended, nothing else may change.
 			if !p.state.waits(run) && !expected {
 				p.emit(event.Warning("UnexpectedJob", "Saw a job that the controller did not create or forgot: "+run.Name))
 			}

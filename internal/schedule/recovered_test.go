@@ -3,6 +3,8 @@ package schedule_test
 import (
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -38,6 +40,29 @@ func TestAJobThatNobodyStartedIsTakenIn(t *testing.T) {
 	c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: made}})
 	c.at(at("10:00:01"))
 	wantStrings(t, "events, when it is found again", c.reasons(), "UnexpectedJob", "JobAlreadyActive")
+}
+
+// TestAJobThatHadEndedWhenItWasFoundIsInTheStatus: its row is a write's worth, even where nothing else of the status changes.
+func TestAJobThatHadEndedWhenItWasFoundIsInTheStatus(t *testing.T) {
+	c := newCluster(t, cronSpec("0 0 1 1 *"), at("09:30")).at(at("09:30")).trigger(at("09:40"))
+	c.finish(jobComplete, at("09:41"))
+	made := schedule.Run{Name: "hello-by-hand", UID: "by-hand", Scheduled: at("09:40"), Manual: true, Started: at("09:40")}
+	for _, condition := range []batchv1.JobConditionType{jobComplete, jobFailed} {
+		made.Name, made.UID = made.Name+"-again", made.UID+"-again"
+		ended := schedule.Finished{Run: made, Condition: condition, EndTime: at("09:41"), StartTime: at("09:40")}
+		if condition == jobComplete {
+			ended.CompletionTime = at("09:41")
+		}
+		c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: made, Finished: &ended}})
+		c.at(at("09:50"))
+		if row := c.status.RecentRuns[0]; row.JobName != made.Name || row.Result != string(condition) || c.status.LastResult != string(condition) {
+			t.Errorf("the newest row of the status is %+v and lastResult %s, want %s, %s", row, c.status.LastResult, made.Name, condition)
+		}
+		writes := c.writes
+		if c.at(at("09:51")); c.writes != writes {
+			t.Error("it is written again")
+		}
+	}
 }
 
 func TestAStatusThatCantBeWrittenStopsNoRun(t *testing.T) {
