@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -127,9 +128,7 @@ func (a *Activities) runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) sche
 	}
 	_, byHand := found.Annotations[names.InstantiateAnnotation]
 	run.Manual = byHand || run.Scheduled.IsZero() || names.ScheduledJob(cronJob.Name, run.Scheduled) != found.Name
-	if run.Scheduled.IsZero() {
-		run.Scheduled = run.Started
-	}
+	run.Scheduled = cmp.Or(run.Scheduled, run.Started)
 	if run.Manual {
 		run.By = found.Annotations[names.AskedByAnnotation]
 		if user := found.Annotations[names.RunUserAnnotation]; a.StampedUsers && user != "" {

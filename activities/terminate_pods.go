@@ -53,6 +53,7 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	census.facts = terminated(census.facts, targets, report)
 	list := census.list()
 	list.Failures = report.Failures
+	list.List = list.Short(request.Undecided)
 	return list, nil
 }
 

@@ -49,6 +49,9 @@ func stateOf(list protocol.PodList) []string {
 		}
 		facts = append(facts, text)
 	}
+	if !list.Removed.IsZero() {
+		facts = append(facts, "removed at "+list.Removed.String())
+	}
 	return facts
 }
 
@@ -82,8 +85,8 @@ func TestPodsDeletedAfterTheSuspensionAreRemovedUncounted(t *testing.T) {
 		deleting    []string
 		want        []string
 	}{
-		"one was deleted before": {job.TerminateForSuspension, []string{"early-uid"}, []string{"early deleting", "late deleting untracked", "runs deleting untracked", "unknown deleting"}},
-		"nobody knows":           {job.TerminateForSuspension, nil, []string{"early deleting", "late deleting", "runs deleting untracked", "unknown deleting"}},
+		"one was deleted before": {job.TerminateForSuspension, []string{"early-uid"}, []string{"early deleting", "unknown deleting", "removed at 1,2"}},
+		"nobody knows":           {job.TerminateForSuspension, nil, []string{"early deleting", "late deleting", "unknown deleting", "removed at 2"}},
 		"for a verdict":          {job.TerminateForVerdict, []string{}, []string{"early deleting", "late deleting", "runs deleting", "unknown deleting"}},
 	} {
 		t.Run(name, func(t *testing.T) {

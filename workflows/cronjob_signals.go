@@ -59,9 +59,8 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 				c.hearOfRun(ctx, received.signal, seen)
 			}
 		case protocol.DeletedSignal:
-			if deleted, ok := open[protocol.Deleted](ctx, received); ok && deleted.UID == c.cronJob.UID {
-				c.heard.look = true
-			}
+			deleted, ok := open[protocol.Deleted](ctx, received)
+			c.heard.look = c.heard.look || ok && deleted.UID == c.cronJob.UID
 		case protocol.SuspendSignal, protocol.ResumeSignal:
 			c.heard.steering = c.heard.steering.and(steeringOf(ctx, received))
 			c.pause.reset()

@@ -68,9 +68,8 @@ func (w *runningJob) take(ctx workflow.Context) {
 		case protocol.JobSpecSignal:
 			w.takeSpec(ctx, received)
 		case protocol.DeletedSignal:
-			if deleted, ok := open[protocol.Deleted](ctx, received); ok && deleted.UID == w.input.Job.UID {
-				w.heard.look = true
-			}
+			deleted, ok := open[protocol.Deleted](ctx, received)
+			w.heard.look = w.heard.look || ok && deleted.UID == w.input.Job.UID
 		case protocol.SuspendSignal, protocol.ResumeSignal:
 			w.heard.steering = w.heard.steering.and(steeringOf(ctx, received))
 		default:

@@ -82,7 +82,7 @@ func (c *cluster) terminate(plan job.Plan) (remembered bool) {
 	}
 	list := c.list(c.state.Undecided(), false)
 	list.Failures = report.Failures
-	c.state = c.roundTrip(plan.Terminated(list, c.now, c.now))
+	c.state = c.roundTrip(plan.Terminated(list.Short(plan.Asked().Undecided()), c.now, c.now))
 	if c.ledger != nil {
 		c.ledger.terminated(plan, list)
 	}

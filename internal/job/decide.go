@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -30,9 +31,7 @@ func decide(state State, spec Spec, now time.Time, listed bool) Plan {
 	p.state.Pods = slices.Clone(state.Pods)
 	p.state.Conditions = slices.Clone(state.Conditions)
 	p.state.Indexes = slices.Clone(state.Indexes)
-	if p.state.Silence.Since.IsZero() {
-		p.state.Silence.Since = p.now
-	}
+	p.state.Silence.Since = cmp.Or(p.state.Silence.Since, p.now)
 	p.clockPending()
 	unknownPodsDue := p.state.UnknownPods && !p.waits(p.state.Listing.Add(unknownPodsEvery), WakeList)
 	switch {

@@ -21,6 +21,27 @@ type List struct {
 	Counted []string `json:"counted,omitempty"`
 	// Failures are the deletes that failed, of a list after a Plan that terminates.
 	Failures []PodFailure `json:"failures,omitempty"`
+	// Removed are the Pods that a suspension has just removed, by their places among the Undecided of whoever asked.
+	Removed Indexes `json:"removed,omitzero"`
+}
+
+// Short returns the list with the places of Pods that a suspension has removed instead of their facts: there may be
+// thousands. Restarts, which count for the backoffLimit, keep theirs, and whoever asked knows the rest.
+func (l List) Short(undecided []string) List {
+	places := make(map[string]int32, len(undecided))
+	for place, uid := range undecided {
+		places[uid] = int32(place)
+	}
+	var removed []int32
+	l.Facts = slices.DeleteFunc(slices.Clone(l.Facts), func(fact PodFact) bool {
+		place, asked := places[fact.UID]
+		if asked = asked && fact.Removed && fact.Deleting && !fact.Ended() && fact.Restarts == 0; asked {
+			removed = append(removed, place)
+		}
+		return asked
+	})
+	l.Removed = l.Removed.With(removed...)
+	return l
 }
 
 // Begin returns the State of a Job whose workflow starts. One that has a past, or may have Pods, asks to be rebuilt.

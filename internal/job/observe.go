@@ -127,10 +127,6 @@ func earlier(a, b time.Time) time.Time {
 
 func sortPods(pods []Pod) {
 	slices.SortFunc(pods, func(a, b Pod) int {
-		return cmp.Or(
-			cmp.Compare(a.Attempt, b.Attempt),
-			strings.Compare(a.Name, b.Name),
-			strings.Compare(a.UID, b.UID),
-		)
+		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
 	})
 }

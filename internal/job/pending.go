@@ -32,9 +32,8 @@ func (p *pass) clockPending() {
 		return
 	}
 	for i := range p.state.Pods {
-		if pod := &p.state.Pods[i]; pod.Since.IsZero() {
-			pod.Since = p.second
-		}
+		pod := &p.state.Pods[i]
+		pod.Since = cmp.Or(pod.Since, p.second)
 	}
 }
 

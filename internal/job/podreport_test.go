@@ -69,7 +69,8 @@ func (d *desk) terminate(plan job.Plan, failing ...string) {
 		d.pods[i].Tracked = d.pods[i].Tracked && !target.Release
 		d.pods[i].Version++
 	}
-	d.state = plan.Terminated(job.List{Facts: d.pods, Attempts: int64(len(d.pods)), Failures: failures}, d.now, d.now)
+	list := job.List{Facts: d.pods, Attempts: int64(len(d.pods)), Failures: failures}
+	d.state = plan.Terminated(list.Short(plan.Asked().Undecided()), d.now, d.now)
 }
 
 func (d *desk) edit(change func(*job.Spec)) {

@@ -43,9 +43,7 @@ func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count boo
 			return false, fmt.Sprintf("index %d is over", *create.Index)
 		}
 		counted := int64(status.Succeeded) + int64(status.Failed)
-		if create.Index != nil || create.Attempt <= counted || create.Attempt > counted+int64(spec.Parallelism) {
-			count = true
-		}
+		count = count || create.Index != nil || create.Attempt <= counted || create.Attempt > counted+int64(spec.Parallelism)
 	}
 	return count, ""
 }

@@ -85,6 +85,11 @@ func (p Plan) Asked() State {
 func (p Plan) Terminated(list List, asked, now time.Time) State {
 	state := p.Asked()
 	state.Judged, state.Unanswered = p.Next.Judged, p.before.Unanswered
+	for place, uid := range state.Undecided() {
+		if list.Removed.Contains(int32(place)) {
+			list.Facts = append(list.Facts, PodFact{UID: uid, Deleting: true, Removed: true})
+		}
+	}
 	state = state.Listed(list, asked)
 	known := byUID(state.Pods)
 	for _, failure := range list.Failures {

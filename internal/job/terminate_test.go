@@ -152,3 +152,27 @@ func TestAPodThatIsReleasedAndNotDeletedIsDeletedLater(t *testing.T) {
 		})
 	}
 }
+
+// TestRemovedPodsAreNamedByTheirPlaces: what follows is as if each had its fact.
+func TestRemovedPodsAreNamedByTheirPlaces(t *testing.T) {
+	d := newDesk(t, specOf(4, 4))
+	d.end(4, corev1.PodSucceeded)
+	d.suspend()
+	plan := d.decide()
+	for i := range 2 {
+		d.pods[i].Deleting, d.pods[i].Removed, d.pods[i].Tracked = true, true, false
+	}
+	list := job.List{Facts: d.pods, Attempts: 4}
+	short := list.Short(plan.Asked().Undecided())
+	equal(t, "places", short.Removed.String(), "0,1")
+	equal(t, "facts", len(short.Facts), 2)
+	equal(t, "facts of the list that was shortened", len(list.Facts), 4)
+	whole := plan.Terminated(list, d.now, d.now)
+	d.state = plan.Terminated(short, d.now, d.now)
+	for _, want := range []struct{ from, got any }{{whole.Status(), d.state.Status()}, {whole.Undecided(), d.state.Undecided()}} {
+		equal(t, "the state", want.got, want.from)
+	}
+	equal(t, "undecided", d.state.Undecided(), []string{"pod-3", "pod-4"})
+	short.Removed = short.Removed.With(9999)
+	equal(t, "with a place that nobody has", plan.Terminated(short, d.now, d.now).Undecided(), []string{"pod-3", "pod-4"})
+}

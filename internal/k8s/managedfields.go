@@ -101,9 +101,7 @@ func SuspenderOf(object metav1.Object, stamped bool) (suspender schedule.Suspend
 
 // MadeElsewhere reports whether someone else made the Pod: kube-controller-manager before the Job was taken over, or a person.
 // Then its name is not made from an attempt, though it may read like one, and the Job's workflow may not know of it.
-func MadeElsewhere(pod *corev1.Pod) bool {
-	return specWriter(pod.ManagedFields) != nil
-}
+func MadeElsewhere(pod *corev1.Pod) bool { return specWriter(pod.ManagedFields) != nil }
 
 // specWriter returns what tells that someone else has written the Pod's spec; nil
 // when Ostinato did, or when nothing tells who did.

@@ -138,6 +138,4 @@ func (r *keyring) decrypt(payload *commonpb.Payload) (*commonpb.Payload, error) 
 
 // authenticated is what a payload's data is sealed together with, so that its
 // metadata can't be changed either. An ID has no zero byte.
-func authenticated(id string) []byte {
-	return []byte(Encoding + "\x00" + Version + "\x00" + id)
-}
+func authenticated(id string) []byte { return []byte(Encoding + "\x00" + Version + "\x00" + id) }

@@ -128,9 +128,7 @@ func (p *Process) serve(settings config.Observability) error {
 }
 
 // Started ends the state of starting: from now on the other checks alone say whether the process is ready.
-func (p *Process) Started() {
-	p.Health.Add("start", func(context.Context) error { return nil })
-}
+func (p *Process) Started() { p.Health.Add("start", func(context.Context) error { return nil }) }
 
 // Close closes what Start opened, last first.
 func (p *Process) Close() (err error) {

@@ -131,9 +131,7 @@ type Start struct {
 }
 
 // IsTooLate reports whether the Job may not be created any more.
-func (s Start) IsTooLate(now time.Time) bool {
-	return !s.Before.IsZero() && !now.Before(s.Before)
-}
+func (s Start) IsTooLate(now time.Time) bool { return !s.Before.IsZero() && !now.Before(s.Before) }
 
 // Delete asks to delete a Job in the background. It succeeds if the Job is gone or has another UID.
 type Delete struct {

@@ -87,9 +87,7 @@ type Calendar struct {
 }
 
 // madeFor reports whether the calendar was computed from the spec's schedule.
-func (c Calendar) madeFor(spec Spec) bool {
-	return c.Made && spec.runsAt(c.Schedule, c.TimeZone)
-}
+func (c Calendar) madeFor(spec Spec) bool { return c.Made && spec.runsAt(c.Schedule, c.TimeZone) }
 
 // rechecks reports whether the next time is still to be computed again, or the Problem judged.
 func (c Calendar) rechecks() bool {

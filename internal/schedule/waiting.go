@@ -232,9 +232,7 @@ func (s State) queued() []ledger.Entry {
 }
 
 // Rows returns the ledger with the runs that wait as its last entry.
-func (s State) Rows() []ledger.Entry {
-	return append(slices.Clip(s.Ledger.Entries), s.queued()...)
-}
+func (s State) Rows() []ledger.Entry { return append(slices.Clip(s.Ledger.Entries), s.queued()...) }
 
 // PageOf returns the rows that are asked for, with those of what waits.
 func PageOf(state State, question ledger.Question) ledger.Page {

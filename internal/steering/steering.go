@@ -35,9 +35,7 @@ type Signals []string
 func All() Signals { return slices.Clone(people) }
 
 // String and Set make *Signals a flag's value: a comma-separated list, or none.
-func (s *Signals) String() string {
-	return cmp.Or(strings.Join(*s, ","), none)
-}
+func (s *Signals) String() string { return cmp.Or(strings.Join(*s, ","), none) }
 
 // Set reads the list; the last one given counts. The error says which word is wrong.
 func (s *Signals) Set(list string) error {
