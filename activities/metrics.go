@@ -16,10 +16,7 @@ import (
 )
 
 // Values of metric labels, upstream's.
-const (
-	resultSucceeded = "succeeded"
-	resultFailed    = "failed"
-)
+const resultSucceeded, resultFailed = "succeeded", "failed"
 
 // Metrics are the Prometheus metrics of activities. Names, labels and buckets
 // are upstream's where the meaning is the same (parity 1.10 and 2.16).

@@ -67,10 +67,7 @@ type TakeOver struct {
 }
 
 // The names of what can be taken over.
-const (
-	takeOverCronJobs = "cronjobs"
-	takeOverJobs     = "jobs"
-)
+const takeOverCronJobs, takeOverJobs = "cronjobs", "jobs"
 
 // String, Type and Set make *TakeOver a flag: a comma-separated list.
 func (t *TakeOver) String() string {

@@ -53,6 +53,11 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 		// carry, says nothing.
 		Removed: removed && !claim.Tracked(pod),
 	}
+	if fact.Removed && fact.Ended() {
+		// Nothing is decided from how it ended, and a suspension ends thousands.
+		fact.Node, fact.Started = "", time.Time{}
+		return fact
+	}
 	for status := range statuses(pod) {
 		fact.Restarts += status.RestartCount
 	}

@@ -142,6 +142,22 @@ func TestAttemptAndRemovalOfAPod(t *testing.T) {
 	}
 }
 
+// TestTheEndOfARemovedPodIsShort: a suspension ends thousands, and nobody judges how.
+func TestTheEndOfARemovedPodIsShort(t *testing.T) {
+	removed := pod(corev1.PodFailed).ended("main", 143, 5)
+	removed.Finalizers, removed.Annotations = nil, map[string]string{names.RemovedAnnotation: "true"}
+	removed.ResourceVersion, removed.DeletionTimestamp, removed.Spec.NodeName = "7", ptr.To(at(3)), "node-1"
+	removed.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+	want := job.PodFact{Name: removed.Name, UID: "pod-uid", Version: 7, Phase: corev1.PodFailed, Deleting: true, Removed: true}
+	if got := k8s.PodFact(removed.Pod); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	removed.Annotations = nil
+	if got := k8s.PodFact(removed.Pod); got.ExitCode != 143 || got.Finished.IsZero() || got.Node == "" {
+		t.Errorf("of a Pod that others have released: %+v", got)
+	}
+}
+
 func TestFailureOfAPod(t *testing.T) {
 	long := pod(corev1.PodFailed)
 	long.Status.Reason, long.Status.Message = "Evicted", strings.Repeat("é", 200)
