@@ -110,7 +110,8 @@ func (s *State) recountIndexes(spec Spec, pods []PodFact) {
 		}
 		pod := Pod{PodFact: fact}
 		s.Indexes = s.Indexes.used(pod)
-		if spec.perIndex() && pod.finished(spec.PodReplacementPolicy) == PodFailed {
+		// A removed Pod counts for nothing, and only its name and its index are taken.
+		if spec.perIndex() && !fact.Removed && pod.finished(spec.PodReplacementPolicy) == PodFailed {
 			ignored := handle(spec.PodFailurePolicy, s.Namespace, pod).action == batchv1.PodFailurePolicyActionIgnore
 			s.Indexes = s.Indexes.failed(pod, ignored, fact.Finished)
 		}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // rebuilt starts over from what there is of the Job, as after a status that is refused.
@@ -59,6 +60,24 @@ func TestARebuildKeepsTheFailureOfACountedPod(t *testing.T) {
 		soon := job.Decide(state, spec, start.Add(time.Second))
 		if len(soon.Creates) > 0 || len(state.Indexes) != 1 {
 			t.Errorf("tracked %v: creates %+v at once, failures %+v", tracked, soon.Creates, state.Indexes)
+		}
+	}
+}
+
+// A suspension removed a Pod that is not gone yet: its index has not failed, waits for nothing, and gets a Pod of a new name.
+func TestARebuildCountsNoFailureOfARemovedPod(t *testing.T) {
+	spec := specOf(1, 1)
+	spec.CompletionMode, spec.BackoffLimitPerIndex = batchv1.IndexedCompletion, pointer[int32](1)
+	own := names.IndexedPod("hello", "uid-1", 0, 1)
+	for _, phase := range []corev1.PodPhase{corev1.PodRunning, corev1.PodFailed} {
+		removed := job.PodFact{Name: own, UID: "pod-1", Index: pointer[int32](0), Attempt: 1, Phase: phase, Finished: start, Removed: true, Deleting: true}
+		status := batchv1.JobStatus{StartTime: &metav1.Time{Time: start}}
+		list := job.List{Facts: []job.PodFact{removed}, Attempts: 1}
+		state := job.Reconstruct(job.State{}.Of("default", "hello", "uid-1"), spec, status, list, start)
+		plan := job.Decide(state, spec, start.Add(time.Second))
+		equal(t, "records", state.Indexes, job.IndexRecords{{Index: 0, Attempts: 1}})
+		if len(plan.Creates) != 1 || plan.Creates[0].Name == own {
+			t.Errorf("%s: creates %+v, want one of another name", phase, plan.Creates)
 		}
 	}
 }

@@ -63,6 +63,23 @@ func TestHugeSetsOfIndexesCostNothing(t *testing.T) {
 	}
 }
 
+// Who completes an activity in the worker's place may name any Pods as removed: these are no longer the Job's, and nothing else follows.
+func TestAForgedListOfRemovedPodsMarksPodsOfTheJobOnly(t *testing.T) {
+	for _, places := range []string{"0-2147483647", "1,1,0-5", "-7,0-1", "0-1,99999999999", "1-0", "many", "bits:////", "bits:!", strings.Repeat("0-1,", 1<<16)} {
+		var list job.List
+		if err := json.Unmarshal([]byte(`{"pods":[],"removed":"`+places+`"}`), &list); (err != nil) != (places == "bits:!") {
+			t.Errorf("%.20s: error %v", places, err)
+		}
+		d := newDesk(t, specOf(2, 2))
+		d.suspend()
+		state := d.decide().Terminated(list, d.now, d.now)
+		plan := job.Decide(state, d.spec, d.now.Add(time.Minute))
+		if err := plan.Next.Validate(); err != nil || len(plan.Next.Pods) > 2 || plan.Next.Failed+plan.Next.Succeeded > 0 {
+			t.Errorf("%.20s: %d Pods, %d failed, %d succeeded, error %v", places, len(plan.Next.Pods), plan.Next.Failed, plan.Next.Succeeded, err)
+		}
+	}
+}
+
 // What is valid can be planned with, whatever it says.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte(`{"parallelism":2,"completions":3,"completionMode":"Indexed"}`), []byte(`{"name":"a","uid":"b","pods":[{"name":"x","uid":"y","phase":"Failed","tracked":true}]}`), int64(0))
