@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -89,8 +90,8 @@ func allRun(t *testing.T, namespace string) (all []corev1.Pod) {
 	return all
 }
 
-// removeByHand makes as many Pods that nobody manages, and measures how long it takes to take a finalizer off each and to
-// delete it, with as many requests at a time as an activity has.
+// removeByHand makes as many Pods, of a Job that nobody manages, and measures how long it takes to take a finalizer off each
+// and to delete it, with as many requests at a time as an activity has.
 func removeByHand(t *testing.T) time.Duration {
 	t.Helper()
 	const (
@@ -110,9 +111,17 @@ func removeByHand(t *testing.T) time.Duration {
 		}
 	}
 	spec := harness.JobSpec(harness.RunUntilEnded())
+	spec.Suspend, spec.ManagedBy = new(true), new("example.com/by-hand")
+	owner, err := stack.Kubernetes.BatchV1().Jobs(namespace).Create(t.Context(),
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "by-hand"}, Spec: spec}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := owner.Spec.Template
 	each("create", func(i int) error {
-		pod := &corev1.Pod{ObjectMeta: *spec.Template.ObjectMeta.DeepCopy(), Spec: spec.Template.Spec}
+		pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 		pod.Name, pod.Finalizers = fmt.Sprintf("by-hand-%d", i), []string{finalizer}
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("Job"))}
 		_, err := client.Create(t.Context(), pod, metav1.CreateOptions{})
 		return err
 	})
