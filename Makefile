@@ -165,7 +165,7 @@ check: devstack ## Run every static check: format, vet, staticcheck, workflowche
 generate: devstack ## Regenerate deep copies, the CRD, the admission policies of bounds, the PrometheusRule and the reference's tables.
 	$(call TOOL,controller-gen) object paths=./api/v1
 	crd=$$($(call TOOL,controller-gen) crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen); printf '%s\n' "$$crd" > deploy/crd/batch.ostinato.dev_cronjobs.yaml
-	policies=$$($(GO) run ./internal/policygen); printf '%s\n' "$$policies" > deploy/base/admission-bounds.yaml
+	policies=$$($(GO) run ./deploy/policygen); printf '%s\n' "$$policies" > deploy/base/admission-bounds.yaml
 	$(GO) run ./docs/refgen
 	@{ cat deploy/monitoring/prometheusrule.head; sed -n '/^groups:/,$$ s/^./  &/p' deploy/monitoring/rules.yaml; } > deploy/components/prometheus-operator/prometheusrule.yaml
 

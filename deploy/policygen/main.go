@@ -1,7 +1,7 @@
 // Command policygen writes the admission policies that bound what Ostinato's accounts write to the API server, from the lists by
 // which the activities judge it. They hold too where a process does not judge, or its token is somebody else's.
 //
-//	go run ./internal/policygen > deploy/base/admission-bounds.yaml
+//	go run ./deploy/policygen > deploy/base/admission-bounds.yaml
 package main
 
 import (
