@@ -16,11 +16,16 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// ownerIndex indexes Jobs by the UID of the CronJob of ours that controls them.
-const ownerIndex = "cronjob-uid"
+const (
+	// ownerIndex indexes Jobs by the UID of the CronJob of ours that controls them.
+	ownerIndex = "cronjob-uid"
+	// newIndex indexes new Jobs (jobwatch.IsNew) by their namespace.
+	newIndex = "new"
+)
 
 // informers are those of one kind, by namespace: that of NamespaceAll holds every one.
 type informers map[string]cache.SharedIndexInformer
@@ -91,7 +96,7 @@ func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*ob
 	for _, namespace := range k8s.NamespacesToList(namespaces) {
 		o.cronJobs[namespace] = cronJobInformer(clients.CronJobs.CronJobs(namespace))
 		o.nativeCronJobs[namespace] = batchinformers.NewCronJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{})
-		o.jobs[namespace] = batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: owner.indexByOwner})
+		o.jobs[namespace] = batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: owner.indexByOwner, newIndex: indexNew})
 		err := errors.Join(
 			o.cronJobs[namespace].SetTransform(trimCronJob),
 			o.nativeCronJobs[namespace].SetTransform(trimNativeCronJob),
@@ -125,6 +130,23 @@ func (o ownership) indexByOwner(object any) ([]string, error) {
 		}
 	}
 	return nil, nil
+}
+
+func indexNew(object any) ([]string, error) {
+	if job, ok := object.(*batchv1.Job); ok && jobwatch.IsNew(job) {
+		return []string{job.Namespace}, nil
+	}
+	return nil, nil
+}
+
+// crowded reports whether a Job is one of many new ones of its namespace.
+func (o *objects) crowded(job *batchv1.Job) bool {
+	if !jobwatch.IsNew(job) {
+		return false
+	}
+	// The only error is that of an index that is not there.
+	found, _ := o.jobs.of(job.Namespace).GetIndexer().IndexKeys(newIndex, job.Namespace)
+	return len(found) > crowd
 }
 
 func (o *objects) find(item key) metav1.Object {

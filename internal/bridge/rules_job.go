@@ -23,6 +23,15 @@ const childGrace = time.Minute
 // childRetry is when to look again for the workflow of a Job edited within childGrace.
 const childRetry = time.Second
 
+const (
+	// crowd is how many new Jobs of a namespace are a crowd. Their workflows begin when they are crowdGrace old, so that
+	// the processor is their first Pods', which the worker makes when it sees a Job.
+	crowd      = 32
+	crowdGrace = 10 * time.Second
+	// crowdRetry is when to look whether there is a crowd still.
+	crowdRetry = time.Second
+)
+
 // jobMemory is what the bridge remembers of a Job. Losing it costs repeated messages only.
 type jobMemory struct {
 	// uid and spec are those last sent; empty before the first.
@@ -32,7 +41,7 @@ type jobMemory struct {
 
 // decideJob decides what to send for a Job. Nothing says which spec its workflow has: one that may have been edited
 // gets its spec after a leader starts. With sweep, the workflow of one that needs nothing is started: it may be lost.
-func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) decision {
+func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep, crowded bool, now time.Time) decision {
 	if !owner.ours(object) || finished(object) {
 		return decision{}
 	}
@@ -64,6 +73,8 @@ func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep boo
 		return decision{action: send, stale: before}
 	case owned && acknowledged && !sweep:
 		return decision{taken: true}
+	case crowded && now.Sub(object.CreationTimestamp.Time) < crowdGrace:
+		return decision{again: crowdRetry}
 	}
 	return decision{action: ensure, insist: !owned && !acknowledged, stale: before}
 }
