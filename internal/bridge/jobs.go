@@ -25,7 +25,7 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
-	decision := decideJob(c.objects.owner, found, known, sweep, c.objects.crowded(found), c.Clock.Now())
+	decision := decideJob(c.objects.owner, found, known, sweep, c.objects.inBurst(found), c.Clock.Now())
 	reached, err := c.actOnJob(ctx, found, decision)
 	if err != nil {
 		return 0, err

@@ -139,14 +139,14 @@ func indexNew(object any) ([]string, error) {
 	return nil, nil
 }
 
-// crowded reports whether a Job is one of many new ones of its namespace.
-func (o *objects) crowded(job *batchv1.Job) bool {
+// inBurst reports whether a Job is one of many new ones of its namespace.
+func (o *objects) inBurst(job *batchv1.Job) bool {
 	if !jobwatch.IsNew(job) {
 		return false
 	}
 	// The only error is that of an index that is not there.
 	found, _ := o.jobs.of(job.Namespace).GetIndexer().IndexKeys(newIndex, job.Namespace)
-	return len(found) > crowd
+	return len(found) > burst
 }
 
 func (o *objects) find(item key) metav1.Object {

@@ -24,12 +24,12 @@ const childGrace = time.Minute
 const childRetry = time.Second
 
 const (
-	// crowd is how many new Jobs of a namespace are a crowd. Their workflows begin when they are crowdGrace old, so that
-	// the processor is their first Pods', which the worker makes when it sees a Job.
-	crowd      = 32
-	crowdGrace = 10 * time.Second
-	// crowdRetry is when to look whether there is a crowd still.
-	crowdRetry = time.Second
+	// burst is how many new Jobs of a namespace begin at once. The workflows of more begin when the Jobs are burstDelay
+	// old, so that the processor is there for their first Pods, which the worker makes when it sees a Job.
+	burst      = 32
+	burstDelay = 10 * time.Second
+	// burstRetry is when to look whether the burst is over.
+	burstRetry = 3 * time.Second
 )
 
 // jobMemory is what the bridge remembers of a Job. Losing it costs repeated messages only.
@@ -41,7 +41,7 @@ type jobMemory struct {
 
 // decideJob decides what to send for a Job. Nothing says which spec its workflow has: one that may have been edited
 // gets its spec after a leader starts. With sweep, the workflow of one that needs nothing is started: it may be lost.
-func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep, crowded bool, now time.Time) decision {
+func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep, inBurst bool, now time.Time) decision {
 	if !owner.ours(object) || finished(object) {
 		return decision{}
 	}
@@ -51,7 +51,8 @@ func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep, cr
 		return metav1.HasAnnotation(object.ObjectMeta, annotation)
 	})
 	// The CronJob's workflow starts it as its child, where that has created it.
-	grace := childGrace - now.Sub(object.CreationTimestamp.Time)
+	age := now.Sub(object.CreationTimestamp.Time)
+	grace := childGrace - age
 	before, theirs := builtInWroteLast(object)
 	_, owned := owner.cronJobOf(object)
 	expected := owned && ofARun(object) && !theirs && !known && !acknowledged && grace > 0
@@ -73,8 +74,9 @@ func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep, cr
 		return decision{action: send, stale: before}
 	case owned && acknowledged && !sweep:
 		return decision{taken: true}
-	case crowded && now.Sub(object.CreationTimestamp.Time) < crowdGrace:
-		return decision{again: crowdRetry}
+	case inBurst && age >= 0 && age < burstDelay:
+		// One from the future, by this clock, might wait for as long as clocks differ.
+		return decision{again: burstRetry}
 	}
 	return decision{action: ensure, insist: !owned && !acknowledged, stale: before}
 }

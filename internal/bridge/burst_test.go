@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestACrowdOfNewJobsBeginsLater: no other namespace waits for it, and each of its Jobs begins, although nothing changes.
-func TestACrowdOfNewJobsBeginsLater(t *testing.T) {
+// TestABurstOfNewJobsBeginsLater: no other namespace waits for it, and each of its Jobs begins, although nothing changes.
+func TestABurstOfNewJobsBeginsLater(t *testing.T) {
 	named := func(namespace, name string) *batchv1.Job {
 		return standalone(func(j *batchv1.Job) {
 			j.Namespace, j.Name, j.UID, j.CreationTimestamp = namespace, name, types.UID(name), *at(20)
 		})
 	}
-	const jobs = 3 * crowd
+	const jobs = 3 * burst
 	objects := []runtime.Object{named("other", "lone")}
 	for i := range jobs {
-		objects = append(objects, named("shop", fmt.Sprintf("crowded-%d", i)))
+		objects = append(objects, named("shop", fmt.Sprintf("burst-%d", i)))
 	}
 	w := newWorld(t, objects...).lead()
 	begun := func(prefix string) (count int) {
@@ -34,13 +34,13 @@ func TestACrowdOfNewJobsBeginsLater(t *testing.T) {
 		return count
 	}
 	w.eventually(func() bool { return begun("other/lone") == 1 }, "the lone Job begins")
-	for range int(crowdGrace/crowdRetry) - 1 {
-		w.clock.Step(crowdRetry)
+	for range int(burstDelay/burstRetry) {
+		w.clock.Step(burstRetry)
 	}
 	time.Sleep(50 * time.Millisecond)
-	assert.LessOrEqual(t, begun("shop/"), jobs-crowd, "Jobs of the crowd that begin at once")
+	assert.LessOrEqual(t, begun("shop/"), jobs-burst, "Jobs of the burst that begin at once")
 	w.eventually(func() bool {
-		w.clock.Step(crowdRetry)
+		w.clock.Step(burstRetry)
 		return begun("shop/") == jobs
-	}, "the whole crowd begins")
+	}, "the whole burst begins")
 }
