@@ -34,7 +34,7 @@ func TestABurstOfNewJobsBeginsLater(t *testing.T) {
 		return count
 	}
 	w.eventually(func() bool { return begun("other/lone") == 1 }, "the lone Job begins")
-	for range int(burstDelay/burstRetry) {
+	for range int(burstDelay / burstRetry) {
 		w.clock.Step(burstRetry)
 	}
 	time.Sleep(50 * time.Millisecond)
