@@ -2,7 +2,6 @@ package order
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 )
 
@@ -18,7 +17,8 @@ type Line[T comparable] struct {
 	arrived    int64
 	waiting    int
 	namespaces map[string]*account[T]
-	active     accounts[T]
+	// active are those with somebody who waits.
+	active []*account[T]
 }
 
 // account is one namespace's.
@@ -29,7 +29,6 @@ type account[T comparable] struct {
 	// those with the same tag was there first.
 	tag     float64
 	arrived int64
-	index   int
 }
 
 // Join puts somebody at the end of his namespace's own line.
@@ -46,7 +45,7 @@ func (l *Line[T]) Join(namespace string, who T) {
 		a.tag = max(a.tag, l.now)
 		l.arrived++
 		a.arrived = l.arrived
-		heap.Push(&l.active, a)
+		l.active = append(l.active, a)
 	}
 	l.waiting++
 }
@@ -56,7 +55,9 @@ func (l *Line[T]) Next() (who T, ok bool) {
 	if len(l.active) == 0 {
 		return who, false
 	}
-	a := l.active[0]
+	a := slices.MinFunc(l.active, func(a, b *account[T]) int {
+		return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.arrived, b.arrived))
+	})
 	who = a.waiting[0]
 	l.now = a.tag
 	a.tag += 1 / l.Weights.Of(a.namespace)
@@ -88,10 +89,8 @@ func (l *Line[T]) drop(a *account[T], i int) {
 	}
 	if l.waiting--; len(a.waiting) == 0 {
 		a.waiting = nil
-		heap.Remove(&l.active, a.index)
-		return
+		l.active = slices.DeleteFunc(l.active, func(other *account[T]) bool { return other == a })
 	}
-	heap.Fix(&l.active, a.index)
 }
 
 // Len returns how many wait.
@@ -102,30 +101,4 @@ func (l *Line[T]) Forget() {
 	if l.waiting == 0 {
 		l.now, l.namespaces = 0, nil
 	}
-}
-
-// accounts are those with somebody who waits, as a heap.
-type accounts[T comparable] []*account[T]
-
-func (h accounts[T]) Len() int { return len(h) }
-
-func (h accounts[T]) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(h[i].tag, h[j].tag), cmp.Compare(h[i].arrived, h[j].arrived)) < 0
-}
-
-func (h accounts[T]) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *accounts[T]) Push(a any) {
-	added := a.(*account[T])
-	added.index = len(*h)
-	*h = append(*h, added)
-}
-
-func (h *accounts[T]) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
 }
