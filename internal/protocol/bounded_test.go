@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -68,7 +69,7 @@ func TestBombsAreRefusedBeforeTheyTakeMemory(t *testing.T) {
 			}
 		})
 	}
-	for _, value := range protocol.Decoded() {
+	for _, value := range fixture.Decoded() {
 		kind := reflect.TypeOf(value).Elem()
 		try(kind, kind.Name()+", a number", `7`, true)
 		holds(kind, kind.Name(), "%", map[reflect.Type]bool{}, func(path, around string, list bool) {

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -16,7 +17,7 @@ import (
 // TestWhatIsDecodedIsBounded walks the fields of every type that strangers' bytes are decoded into. A list or a map is bounded
 // where a type above it reads its own JSON: a few bytes of JSON can stand for a hundred times as much memory.
 func TestWhatIsDecodedIsBounded(t *testing.T) {
-	for _, value := range protocol.Decoded() {
+	for _, value := range fixture.Decoded() {
 		walk(t, reflect.TypeOf(value).Elem(), reflect.TypeOf(value).Elem().Name(), map[reflect.Type]bool{})
 	}
 }

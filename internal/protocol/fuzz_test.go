@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/fixture"
 )
 
 // enveloped is the value as one of ours that is large arrives.
@@ -42,7 +42,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, sent := range [][]byte{data, enveloped(t, data)} {
-			for _, value := range protocol.Decoded() {
+			for _, value := range fixture.Decoded() {
 				if json.Unmarshal(sent, value) != nil {
 					continue
 				}

@@ -15,8 +15,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/workflows"
 )
 
@@ -57,10 +57,10 @@ var decoders = map[string][]string{
 }
 
 // TestWhatStrangersSendIsInTheRegistry: what a function takes and returns, and what the code decodes by itself, stands in
-// protocol.Decoded, where every type is bounded.
+// fixture.Decoded, where every type is bounded.
 func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
 	known := map[string]bool{}
-	for _, value := range protocol.Decoded() {
+	for _, value := range fixture.Decoded() {
 		known[reflect.TypeOf(value).Elem().String()] = true
 	}
 	var all registered
@@ -81,7 +81,7 @@ func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
 				continue
 			}
 			if !known[value.String()] {
-				t.Errorf("%s is decoded and is not in protocol.Decoded", value)
+				t.Errorf("%s is decoded and is not in fixture.Decoded", value)
 			}
 		}
 	}
@@ -102,13 +102,13 @@ func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
 			for _, call := range decoding.FindAllString(string(text), -1) {
 				calls++
 				if !slices.Contains(decoders[strings.TrimPrefix(file, "../../")], call) {
-					t.Errorf("%s has %q: decode into a type of protocol.Decoded, and say so here", file, call)
+					t.Errorf("%s has %q: decode into a type of fixture.Decoded, and say so here", file, call)
 				}
 			}
 			for _, match := range decodes.FindAllStringSubmatch(string(text), -1) {
 				found++
 				if name := match[1] + match[2] + match[3] + match[4]; !known["protocol."+name] {
-					t.Errorf("%s decodes a %s, which is not in protocol.Decoded", file, name)
+					t.Errorf("%s decodes a %s, which is not in fixture.Decoded", file, name)
 				}
 			}
 		}
