@@ -74,11 +74,6 @@ func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string
 	return ledger.Truncated(summary+askedText(start.Asked), maxSummary)
 }
 
-// childrenBegun reports whether each child has begun, or won't.
-func (c *runningCronJob) childrenBegun() bool {
-	return !slices.ContainsFunc(c.children, func(child *childRun) bool { return !child.begun() })
-}
-
 // childrenPending reports whether the start or the end of a child is to be taken.
 func (c *runningCronJob) childrenPending() bool {
 	return slices.ContainsFunc(c.children, func(child *childRun) bool {

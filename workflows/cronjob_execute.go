@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,9 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	c.startChild(ctx, *plan.Start, *result.Started)
 	if plan.Status == nil {
 		// The only error is that of a cancelled context, which this one never is.
-		_ = workflow.Await(ctx, c.childrenBegun)
+		_ = workflow.Await(ctx, func() bool {
+			return !slices.ContainsFunc(c.children, func(child *childRun) bool { return !child.begun() })
+		})
 	}
 }
 

@@ -97,7 +97,8 @@ func (p *pass) sync() {
 	case p.plan.Terminate != "":
 		p.terminate(p.plan.Terminate, Verdict{})
 		return
-	case decided != nil && p.terminatesFor(*decided):
+	case decided != nil && decided.Reason != batchv1.JobReasonCompletionsReached && p.state.interim() == nil && !p.state.Concluded:
+		// The Pods are ended before the verdict is written.
 		p.terminate(TerminateForVerdict, *decided)
 		return
 	case decided != nil:

@@ -15,15 +15,11 @@ const PendingDeadlineExceeded = "PendingDeadlineExceeded"
 // Pods of a Job that is suspended, being deleted or decided upon end in another way.
 func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
 	if p.spec.PendingDeadlineSeconds <= 0 || p.spec.Suspend || p.spec.Deleting || p.state.interim() != nil ||
-		pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided || pod.hasStarted() {
+		pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided ||
+		!pod.Started.IsZero() || pod.Phase != "" && pod.Phase != corev1.PodPending || pod.Phase == corev1.PodPending && pod.Pending == "" {
 		return time.Time{}, false
 	}
 	return pod.Since.Add(time.Duration(p.spec.PendingDeadlineSeconds) * time.Second), true
-}
-
-// hasStarted reports whether one of the Pod's containers is known to have started.
-func (p Pod) hasStarted() bool {
-	return !p.Started.IsZero() || p.Phase != "" && p.Phase != corev1.PodPending || p.Phase == corev1.PodPending && p.Pending == ""
 }
 
 // clockPending starts the clock of Pods that are new.

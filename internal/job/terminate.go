@@ -148,11 +148,6 @@ func (p *pass) terminate(termination Termination, verdict Verdict) {
 	p.clockPending()
 }
 
-// terminatesFor reports whether the Pods are to be ended before the verdict is written.
-func (p *pass) terminatesFor(decided Verdict) bool {
-	return decided.Reason != batchv1.JobReasonCompletionsReached && p.state.interim() == nil && !p.state.Concluded
-}
-
 // looksFor reports whether to list the Pods before the verdict that none is left. With fixed
 // completions the State knows all Pods, unless a fact names others.
 func (p *pass) looksFor(decided Verdict) bool {

@@ -41,7 +41,8 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 	calendar.Made, calendar.Schedule, calendar.TimeZone, calendar.Problem = true, evaluation.Schedule, evaluation.TimeZone, evaluation.Problem
 	calendar.Upcoming, calendar.Recheck, calendar.Lead = nil, time.Time{}, 0
 	if !before.madeFor(spec) {
-		if times.SetsZone(evaluation.Schedule) {
+		// Upstream looks for the letters anywhere.
+		if strings.Contains(evaluation.Schedule, "TZ") {
 			p.emit(event.Warning("UnsupportedSchedule", fmt.Sprintf(
 				"CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
 				evaluation.Schedule)))

@@ -25,6 +25,7 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 	case start.Manual:
 		want, of = names.TriggeredJob(object.Name, string(object.UID), start.Sequence), fmt.Sprintf("trigger %d", start.Sequence)
 	}
+	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	switch {
 	case spec.Deleting:
 		return "the CronJob is being deleted"
@@ -38,18 +39,12 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return "the CronJob is suspended"
 	case !start.Manual && start.Scheduled.Before(ledger.Time(LastScheduleTime(object, now))):
 		return "a later run has started"
-	case (!start.Manual || start.Backfill != 0) && !isScheduledTime(spec, start.Scheduled):
+	case (!start.Manual || start.Backfill != 0) && (problem != nil || !calculator.Prescribes(start.Scheduled)):
 		return times.Format(start.Scheduled) + " is no time of the schedule"
 	case start.Name != want:
 		return fmt.Sprintf("Job %.70q has not the name of %s, %s", start.Name, of, want)
 	}
 	return ""
-}
-
-// isScheduledTime reports whether the schedule names the time.
-func isScheduledTime(spec Spec, at time.Time) bool {
-	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
-	return problem == nil && calculator.Prescribes(at)
 }
 
 // NextDisagrees reports whether status.nextScheduleTime is later than the schedule's next time, or missing. A past time

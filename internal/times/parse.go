@@ -2,7 +2,6 @@ package times
 
 import (
 	"fmt"
-	"strings"
 	"time"
 	_ "time/tzdata" // A zone that one worker knows must be known to all.
 
@@ -87,9 +86,6 @@ func (c *Calculator) NoTimes() *Problem {
 	}
 	return &Problem{NeverFires, fmt.Sprintf("schedule %q never fires: %s", c.written, change)}
 }
-
-// SetsZone reports whether a schedule is taken to set a zone itself; upstream looks for the letters anywhere.
-func SetsZone(schedule string) bool { return strings.Contains(schedule, "TZ") }
 
 // parseStandard is cron.ParseStandard, which panics on some inputs ("TZ=UTC").
 func parseStandard(schedule string) (parsed cron.Schedule, err error) {
