@@ -89,8 +89,8 @@ func (b *Bridge) Ready(context.Context) error {
 // Run watches, and sends while it leads, until the context is done; then it gives the lease back and returns nil. Any
 // error means that the process should exit; ErrBuiltInRuns says what to change before it is started again.
 func (b *Bridge) Run(ctx context.Context) error {
-	b.objects.jobs.run(ctx)
-	b.objects.nativeCronJobs.run(ctx)
+	go b.objects.jobs.Run(ctx)
+	go b.objects.nativeCronJobs.Run(ctx)
 	go b.serveCronJobs(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), b.filled) {
 		return nil
@@ -107,7 +107,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 
 // filled reports whether the caches hold all that there is to act on: nothing waits for namesakes.
 func (b *Bridge) filled() bool {
-	return b.objects.jobs.synced() && b.objects.of[nativeCronJobKind].synced() && (b.noCronJobs.Load() || b.objects.cronJobs.synced())
+	return b.objects.jobs.Synced() && b.objects.of[nativeCronJobKind].Synced() && (b.noCronJobs.Load() || b.objects.cronJobs.Synced())
 }
 
 func (b *Bridge) elect(ctx context.Context) error {
@@ -195,8 +195,8 @@ func (b *Bridge) serveCronJobs(ctx context.Context) {
 	if !b.awaitKind(ctx) {
 		return
 	}
-	b.objects.cronJobs.run(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), b.objects.cronJobs.synced) {
+	go b.objects.cronJobs.Run(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), b.objects.cronJobs.Synced) {
 		return
 	}
 	if b.noCronJobs.Load() {

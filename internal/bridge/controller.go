@@ -116,7 +116,7 @@ func (c *controller) run(ctx context.Context) error {
 
 	var group sync.WaitGroup
 	group.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), c.objects.cronJobs.synced) {
+		if cache.WaitForCacheSync(ctx.Done(), c.objects.cronJobs.Synced) {
 			c.sweep.Add(key{kind: cronJobKind, task: scan})
 		}
 	})

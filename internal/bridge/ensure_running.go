@@ -217,7 +217,7 @@ func (c *controller) scan(ctx context.Context, kind kind) error {
 		for _, workflowID := range page {
 			namespace, name, ok := parse(workflowID)
 			item := keyOf(kind, &metav1.ObjectMeta{Namespace: namespace, Name: name})
-			if ok && nameable(item.NamespacedName) && c.objects.jobs.of(namespace) != nil {
+			if ok && nameable(item.NamespacedName) && c.objects.jobs.Of(namespace) != nil {
 				c.judgeRunning(item)
 			}
 		}

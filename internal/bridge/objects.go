@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,50 +26,7 @@ const (
 	newIndex = "new"
 )
 
-// informers are those of one kind, by namespace: that of NamespaceAll holds every one.
-type informers map[string]cache.SharedIndexInformer
-
-func (i informers) run(ctx context.Context) {
-	for _, informer := range i {
-		go informer.RunWithContext(ctx)
-	}
-}
-
-func (i informers) synced() bool {
-	for _, informer := range i {
-		if !informer.HasSynced() {
-			return false
-		}
-	}
-	return true
-}
-
-// of returns the informer that holds a namespace, or nil.
-func (i informers) of(namespace string) cache.SharedIndexInformer {
-	return cmp.Or(i[namespace], i[metav1.NamespaceAll])
-}
-
-// tell makes the informers tell a handler of what there is and what changes.
-func (i informers) tell(handler cache.ResourceEventHandler) error {
-	for _, informer := range i {
-		if _, err := informer.AddEventHandler(handler); err != nil {
-			return fmt.Errorf("watch for changes: %w", err)
-		}
-	}
-	return nil
-}
-
-func (i informers) get(name types.NamespacedName) any {
-	informer := i.of(name.Namespace)
-	if informer == nil {
-		return nil
-	}
-	// The item is nil where there is none; an informer's store has no errors.
-	object, _, _ := informer.GetStore().GetByKey(name.String())
-	return object
-}
-
-func each[T any](i informers, visit func(T)) {
+func each[T any](i k8s.Informers, visit func(T)) {
 	for _, informer := range i {
 		for _, object := range informer.GetStore().List() {
 			if object, ok := object.(T); ok {
@@ -84,15 +40,15 @@ func each[T any](i informers, visit func(T)) {
 type objects struct {
 	owner ownership
 	// of has the informers of each kind whose objects are Ostinato's.
-	of             map[kind]informers
-	cronJobs, jobs informers
+	of             map[kind]k8s.Informers
+	cronJobs, jobs k8s.Informers
 	// nativeCronJobs are those of batch/v1, in the shape of ours, taken over or not: they may be namesakes of ours.
-	nativeCronJobs informers
+	nativeCronJobs k8s.Informers
 }
 
 // newObjects makes the informers; no namespaces means all.
 func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*objects, error) {
-	o := &objects{owner: owner, cronJobs: informers{}, nativeCronJobs: informers{}, jobs: informers{}}
+	o := &objects{owner: owner, cronJobs: k8s.Informers{}, nativeCronJobs: k8s.Informers{}, jobs: k8s.Informers{}}
 	for _, namespace := range k8s.NamespacesToList(namespaces) {
 		o.cronJobs[namespace] = cronJobInformer(clients.CronJobs.CronJobs(namespace))
 		o.nativeCronJobs[namespace] = batchinformers.NewCronJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{})
@@ -106,7 +62,7 @@ func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*ob
 			return nil, fmt.Errorf("set the informers' transforms: %w", err)
 		}
 	}
-	o.of = map[kind]informers{cronJobKind: o.cronJobs, jobKind: o.jobs}
+	o.of = map[kind]k8s.Informers{cronJobKind: o.cronJobs, jobKind: o.jobs}
 	if owner.takeOver.CronJobs {
 		o.of[nativeCronJobKind] = o.nativeCronJobs
 	}
@@ -145,12 +101,12 @@ func (o *objects) inBurst(job *batchv1.Job) bool {
 		return false
 	}
 	// The only error is that of an index that is not there.
-	found, _ := o.jobs.of(job.Namespace).GetIndexer().IndexKeys(newIndex, job.Namespace)
+	found, _ := o.jobs.Of(job.Namespace).GetIndexer().IndexKeys(newIndex, job.Namespace)
 	return len(found) > burst
 }
 
 func (o *objects) find(item key) metav1.Object {
-	object, _ := o.of[item.kind].get(item.NamespacedName).(metav1.Object)
+	object, _ := o.of[item.kind].Get(item.NamespacedName).(metav1.Object)
 	return object
 }
 
@@ -161,23 +117,23 @@ func (o *objects) cronJob(item key) *ostinatov1.CronJob {
 
 // namesake returns the batch/v1 CronJob of a name, or nil; known is false until the first list has been read.
 func (o *objects) namesake(name types.NamespacedName) (native *ostinatov1.CronJob, known bool) {
-	informer := o.nativeCronJobs.of(name.Namespace)
+	informer := o.nativeCronJobs.Of(name.Namespace)
 	if informer == nil || !informer.HasSynced() {
 		return nil, false
 	}
-	native, _ = o.nativeCronJobs.get(name).(*ostinatov1.CronJob)
+	native, _ = o.nativeCronJobs.Get(name).(*ostinatov1.CronJob)
 	return native, true
 }
 
 func (o *objects) job(name types.NamespacedName) *batchv1.Job {
-	job, _ := o.jobs.get(name).(*batchv1.Job)
+	job, _ := o.jobs.Get(name).(*batchv1.Job)
 	return job
 }
 
 // jobsOf returns the Jobs that a CronJob controls.
 func (o *objects) jobsOf(cronJob *ostinatov1.CronJob) []*batchv1.Job {
 	// The only error is that of an index that is not there.
-	found, _ := o.jobs.of(cronJob.Namespace).GetIndexer().ByIndex(ownerIndex, string(cronJob.UID))
+	found, _ := o.jobs.Of(cronJob.Namespace).GetIndexer().ByIndex(ownerIndex, string(cronJob.UID))
 	var jobs []*batchv1.Job
 	for _, object := range found {
 		if job, ok := object.(*batchv1.Job); ok {
@@ -210,14 +166,14 @@ func (o *objects) eachJob(visit func(*batchv1.Job)) {
 // watch puts what changes into the queues, and everything there is into the sweep, until the process ends: it leads once.
 func (c *controller) watch() error {
 	return errors.Join(
-		c.objects.cronJobs.tell(k8s.HandlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
-		c.objects.nativeCronJobs.tell(k8s.HandlerOf(
+		c.objects.cronJobs.Tell(k8s.HandlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
+		c.objects.nativeCronJobs.Tell(k8s.HandlerOf(
 			func(native *ostinatov1.CronJob, _ bool) { c.namesakeChanged(native) },
 			func(_, native *ostinatov1.CronJob) { c.namesakeChanged(native) },
 			c.namesakeChanged,
 		)),
-		c.objects.jobs.tell(k8s.HandlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
-		c.objects.of[nativeCronJobKind].tell(k8s.HandlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)),
+		c.objects.jobs.Tell(k8s.HandlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
+		c.objects.of[nativeCronJobKind].Tell(k8s.HandlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)),
 	)
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -193,18 +192,4 @@ func ShardSelector(shard, shards int) (labels.Selector, error) {
 		selector += " in (" + strings.Join(buckets, ",") + ")"
 	}
 	return labels.Parse(selector)
-}
-
-// Serves reports whether a process that serves these namespaces serves this one; none means all.
-func Serves(namespaces []string, namespace string) bool {
-	return len(namespaces) == 0 || slices.Contains(namespaces, namespace)
-}
-
-// NamespacesToList returns what to list and watch in order to see the namespaces: each of them, or all at once where none
-// is named.
-func NamespacesToList(namespaces []string) []string {
-	if len(namespaces) == 0 {
-		return []string{metav1.NamespaceAll}
-	}
-	return namespaces
 }
