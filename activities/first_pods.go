@@ -10,7 +10,6 @@ import (
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/jobwatch"
-	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -21,7 +20,7 @@ const beginTimeout = time.Second
 func (a *Activities) BeginJob(ctx context.Context, seen protocol.ObjectReference) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	found, err := k8s.GetJob(ctx, a.Kubernetes, seen.Namespace, seen.Name, types.UID(seen.UID))
+	found, err := a.readJob(ctx, seen.Namespace, seen.Name, types.UID(seen.UID), cached)
 	if err == nil && jobwatch.IsNew(found) {
 		a.createFirst(ctx, found, a.first(found))
 	}

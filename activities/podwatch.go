@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
-	"golang.org/x/sync/errgroup"
 
 	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/podwatch"
@@ -22,9 +22,16 @@ import (
 // then returns a retryable error, so that another worker takes over.
 func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput) (err error) {
 	defer func() { a.countRefused(ctx, protocol.WatchPodsActivity, nil, err) }()
+	jobs, err := jobwatch.New(jobwatch.Options{
+		Kubernetes: a.Kubernetes, Namespaces: a.Namespaces, Shard: input.Shard, Shards: input.Shards,
+		Weights: a.Weights, Clock: a.Clock, Begin: a.BeginJob,
+	})
+	if err != nil {
+		return err
+	}
 	watcher, err := podwatch.New(podwatch.Options{
 		Kubernetes: a.Kubernetes, Temporal: a.Temporal, Cluster: a.Cluster, Namespaces: a.Namespaces,
-		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights,
+		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights, Job: jobs.Job,
 		Metrics: a.Metrics.watch, Logger: activity.GetLogger(ctx), Clock: a.Clock,
 		Report: func(details podwatch.Details) {
 			activity.RecordHeartbeat(ctx, details)
@@ -45,16 +52,11 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 		case <-running.Done():
 		}
 	}()
-	var group errgroup.Group
-	group.Go(func() error {
-		return jobwatch.Run(running, jobwatch.Options{
-			Kubernetes: a.Kubernetes, Namespaces: a.Namespaces, Shard: input.Shard, Shards: input.Shards,
-			Weights: a.Weights, Clock: a.Clock, Begin: a.BeginJob,
-		})
-	})
+	var group sync.WaitGroup
+	group.Go(func() { jobs.Run(running) })
 	err = watcher.Run(running)
 	cancel(nil)
-	err = errors.Join(err, group.Wait())
+	group.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -13,6 +13,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -52,41 +53,64 @@ func IsNew(object *batchv1.Job) bool {
 		!ptr.Deref(object.Spec.Suspend, false) && !metav1.HasAnnotation(object.ObjectMeta, names.ScheduledTimestampAnnotation)
 }
 
-// Run watches until the context is done.
-func Run(ctx context.Context, options Options) error {
+// Watch is a watch of Jobs. It runs once.
+type Watch struct {
+	options Options
+	jobs    k8s.Informers
+	waiting *queue.Queue[protocol.ObjectReference]
+}
+
+// New returns a watch.
+func New(options Options) (*Watch, error) {
 	shares := queue.Shares[protocol.ObjectReference]{Namespace: func(job protocol.ObjectReference) string { return job.Namespace }, Weights: options.Weights}
-	waiting := queue.New("jobwatch", time.Second, time.Second, shares, options.Clock, nil)
-	see := func(added *batchv1.Job, _ bool) {
-		if IsNew(added) && names.InShard(string(added.UID), options.Shard, options.Shards) {
-			waiting.Add(protocol.ObjectReference{Namespace: added.Namespace, Name: added.Name, UID: string(added.UID)})
-		}
-	}
-	var group sync.WaitGroup
-	defer group.Wait()
+	w := &Watch{options: options, jobs: k8s.Informers{}, waiting: queue.New("jobwatch", time.Second, time.Second, shares, options.Clock, nil)}
 	for _, namespace := range k8s.NamespacesToList(options.Namespaces) {
-		informer := batchinformers.NewJobInformer(options.Kubernetes, namespace, 0, cache.Indexers{})
-		if err := informer.SetTransform(trim); err != nil {
-			return fmt.Errorf("set the Job informer's transform: %w", err)
+		w.jobs[namespace] = batchinformers.NewJobInformer(options.Kubernetes, namespace, 0, cache.Indexers{})
+		if err := w.jobs[namespace].SetTransform(trim); err != nil {
+			return nil, fmt.Errorf("set the Job informer's transform: %w", err)
 		}
-		if _, err := informer.AddEventHandler(k8s.HandlerOf(see, func(_, _ *batchv1.Job) {}, func(*batchv1.Job) {})); err != nil {
-			return fmt.Errorf("handle Job events: %w", err)
-		}
-		group.Go(func() { informer.RunWithContext(ctx) })
 	}
-	waiting.Run(ctx, makers, func(ctx context.Context, job protocol.ObjectReference) (time.Duration, error) {
-		options.Begin(ctx, job)
-		return 0, nil
-	})
+	return w, w.jobs.Tell(k8s.HandlerOf(w.see, func(_, _ *batchv1.Job) {}, func(*batchv1.Job) {}))
+}
+
+// Job returns a Job as it was seen last, or nil. It tells whose the Job is, whether it is new or finished, and when it was
+// created and started.
+func (w *Watch) Job(namespace, name string, uid types.UID) *batchv1.Job {
+	if seen, ok := w.jobs.Get(types.NamespacedName{Namespace: namespace, Name: name}).(*batchv1.Job); ok && seen.UID == uid {
+		return seen
+	}
 	return nil
 }
 
-// trim is an informer transform: it keeps new Jobs, and the names of the others.
+// Run watches until the context is done.
+func (w *Watch) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	group.Go(func() { w.jobs.Run(ctx) })
+	w.waiting.Run(ctx, makers, func(ctx context.Context, job protocol.ObjectReference) (time.Duration, error) {
+		w.options.Begin(ctx, job)
+		return 0, nil
+	})
+}
+
+func (w *Watch) see(added *batchv1.Job, _ bool) {
+	if IsNew(added) && names.InShard(string(added.UID), w.options.Shard, w.options.Shards) {
+		w.waiting.Add(protocol.ObjectReference{Namespace: added.Namespace, Name: added.Name, UID: string(added.UID)})
+	}
+}
+
+// trim is an informer transform: it keeps new Jobs, and of the others what Watch.Job tells.
 func trim(object any) (any, error) {
 	found, ok := object.(*batchv1.Job)
 	if !ok || IsNew(found) {
 		return object, nil
 	}
-	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace: found.Namespace, Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion,
-	}}, nil
+	kept := &batchv1.Job{Spec: batchv1.JobSpec{ManagedBy: found.Spec.ManagedBy}, Status: batchv1.JobStatus{StartTime: found.Status.StartTime}}
+	kept.ObjectMeta = metav1.ObjectMeta{
+		Namespace: found.Namespace, Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion, CreationTimestamp: found.CreationTimestamp,
+	}
+	if finished := claim.Finished(found); finished != nil {
+		kept.Status.Conditions = []batchv1.JobCondition{{Type: finished.Type, Status: finished.Status}}
+	}
+	return kept, nil
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -75,6 +76,7 @@ type stage struct {
 	t          *testing.T
 	kubernetes *fake.Clientset
 	options    jobwatch.Options
+	watch      *jobwatch.Watch
 	mutex      sync.Mutex
 	begun      []string
 }
@@ -95,9 +97,12 @@ func newStage(t *testing.T, objects ...runtime.Object) *stage {
 // run watches until the test ends.
 func (s *stage) run() {
 	ctx, stop := context.WithCancel(s.t.Context())
-	over := make(chan error, 1)
-	go func() { over <- jobwatch.Run(ctx, s.options) }()
-	s.t.Cleanup(func() { stop(); assert.NoError(s.t, <-over) })
+	var err error
+	s.watch, err = jobwatch.New(s.options)
+	require.NoError(s.t, err)
+	var group sync.WaitGroup
+	group.Go(func() { s.watch.Run(ctx) })
+	s.t.Cleanup(func() { stop(); group.Wait() })
 }
 
 // wants waits until the Jobs that were begun with are these, in the order of their names.
@@ -163,4 +168,38 @@ func TestAWatchThatIsRefusedIsTriedAgain(t *testing.T) {
 	s.kubernetes.PrependReactor("list", "jobs", refuse)
 	s.run()
 	s.wants("hello")
+}
+
+func TestAJobIsKnownAsItWasSeenLast(t *testing.T) {
+	for name, namespaces := range map[string][]string{"of all namespaces": nil, "of its namespace": {"other", namespace}} {
+		t.Run(name, func(t *testing.T) {
+			job := newJob("hello", func(j *batchv1.Job) { j.CreationTimestamp = metav1.NewTime(time.Unix(1000, 0)) })
+			s := newStage(t, job)
+			s.options.Namespaces = namespaces
+			s.run()
+			become := func(what string, condition func(*batchv1.Job) bool) {
+				t.Helper()
+				require.Eventually(t, func() bool {
+					seen := s.watch.Job(namespace, job.Name, job.UID)
+					return seen != nil && seen.CreationTimestamp.Equal(&job.CreationTimestamp) && condition(seen)
+				}, 30*time.Second, time.Millisecond, what)
+			}
+			become("new", jobwatch.IsNew)
+			update := func() {
+				t.Helper()
+				_, err := s.kubernetes.BatchV1().Jobs(namespace).UpdateStatus(t.Context(), job, metav1.UpdateOptions{})
+				require.NoError(t, err)
+			}
+			job.Status.StartTime = ptr.To(metav1.Now())
+			update()
+			become("begun", func(seen *batchv1.Job) bool { return !jobwatch.IsNew(seen) && claim.Finished(seen) == nil })
+			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Message: "told to nobody"}}
+			update()
+			become("finished", func(seen *batchv1.Job) bool { return claim.Finished(seen) != nil && claim.Finished(seen).Message == "" })
+			assert.Nil(t, s.watch.Job(namespace, job.Name, "another"), "a Job of another UID")
+			assert.Nil(t, s.watch.Job("elsewhere", job.Name, job.UID), "a Job of another namespace")
+			require.NoError(t, s.kubernetes.BatchV1().Jobs(namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{}))
+			require.Eventually(t, func() bool { return s.watch.Job(namespace, job.Name, job.UID) == nil }, 30*time.Second, time.Millisecond)
+		})
+	}
 }

@@ -32,9 +32,7 @@ type jobKey struct {
 // thousands of Pods and every change of one calls for a decision, so each change updates what a decision needs (meet).
 type watchedJob struct {
 	jobKey
-	selector labels.Selector // the Job's; nil as long as nothing depended on it
-	// ours says whether the Job is Ostinato's, as read once, since managedBy is immutable; nil until then.
-	ours       *bool
+	selector   labels.Selector        // the Job's; nil as long as nothing depended on it
 	pods       map[string]*watchedPod // by UID
 	lastSignal time.Time
 	ready      readiness

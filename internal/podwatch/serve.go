@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/queue"
 )
@@ -50,13 +52,28 @@ func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, e
 			return queue.AtOnce, errors.Join(lookErr, err)
 		}
 	}
+	seen := w.Job(key.namespace, key.name, key.uid)
 	switch {
-	case len(due.facts) > 0:
-		again, err = queue.AtOnce, w.send(ctx, watched, due.facts, w.queue.Failures(key) < quietTries)
-	case due.project:
-		again, err = queue.AtOnce, w.project(ctx, watched, due.ready)
+	case len(due.facts) == 0 && due.project:
+		again, err = queue.AtOnce, w.project(ctx, watched, seen, due.ready)
+	case len(due.facts) == 0:
+	case seen != nil && claim.Finished(seen) != nil && !slices.ContainsFunc(due.facts, func(fact job.PodFact) bool { return fact.Tracked }):
+		// All are released, so the workflow has taken what there was to take.
+		again = queue.AtOnce
+		w.change(func(now time.Time) { watched.told(due.facts, now) })
+	case seen != nil && w.begins(seen) && !slices.ContainsFunc(due.facts, waitedFor):
+		again = signalInterval
+	default:
+		again, err = queue.AtOnce, w.send(ctx, watched, due.facts)
 	}
 	return again, errors.Join(lookErr, err)
+}
+
+// beginning is how long a Job may take until its workflow has begun. That of a new Job finds the Pods there are.
+const beginning = time.Minute
+
+func (w *Watcher) begins(seen *batchv1.Job) bool {
+	return !job.HasStatus(seen.Status) && w.Clock.Since(seen.CreationTimestamp.Time) < beginning
 }
 
 // decide returns what is due for a Job; nil when it has no Pods left.
@@ -72,29 +89,21 @@ func (w *Watcher) decide(job jobKey) (*watchedJob, decision) {
 }
 
 // project writes status.ready of a Job of ours. Another controller's Job needs no signals either.
-func (w *Watcher) project(ctx context.Context, watched *watchedJob, ready int32) error {
-	w.mutex.Lock()
-	ours := watched.ours
-	w.mutex.Unlock()
-	if ours == nil {
-		// One read from the API server's cache serves for as long as the Job is watched.
-		found, err := w.Kubernetes.BatchV1().Jobs(watched.namespace).Get(ctx, watched.name, k8s.FromCache)
-		switch {
-		case err == nil && found.UID == watched.uid && found.Status.StartTime != nil:
-			ours = w.learn(found)
-		case err != nil && !apierrors.IsNotFound(err):
+func (w *Watcher) project(ctx context.Context, watched *watchedJob, seen *batchv1.Job, ready int32) (err error) {
+	if seen == nil {
+		seen, err = w.Kubernetes.BatchV1().Jobs(watched.namespace).Get(ctx, watched.name, k8s.FromCache)
+		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("get Job %s/%s: %w", watched.namespace, watched.name, err)
 		}
 	}
 	taken := false
 	switch {
-	case ours == nil:
+	case err != nil, seen.UID != watched.uid, seen.Status.StartTime == nil:
 		// The Job is not in the cache, or its workflow has not begun: it takes no ready Pods yet.
-	case !*ours:
+	case !claim.Ours(seen, w.TakeOverJobs):
 		w.change(watched.markSettled)
 		return nil
 	default:
-		var err error
 		if taken, err = k8s.PatchJobReady(ctx, w.Kubernetes, watched.namespace, watched.name, watched.uid, ready); err != nil {
 			return fmt.Errorf("write status.ready of Job %s/%s: %w", watched.namespace, watched.name, err)
 		}
@@ -105,28 +114,17 @@ func (w *Watcher) project(ctx context.Context, watched *watchedJob, ready int32)
 	return nil
 }
 
-// learn keeps what can be known of a Job whose Pods are watched and may be judged later. It returns whether the Job is ours.
-func (w *Watcher) learn(found *batchv1.Job) *bool {
-	ours := claim.Ours(found, w.TakeOverJobs)
-	selector, err := claim.Selector(found)
-	w.change(func(time.Time) {
-		watched := w.jobs[jobKey{namespace: found.Namespace, name: found.Name, uid: found.UID}]
-		if watched == nil {
-			return
-		}
-		watched.ours = &ours
-		if err == nil {
-			watched.selector = selector
-		}
-	})
-	return &ours
-}
-
-// read reads the Job, and keeps what it learns about it. A Job that is gone is nil.
+// read reads the Job, and keeps its selector. A Job that is gone is nil.
 func (w *Watcher) read(ctx context.Context, job jobKey) (*batchv1.Job, error) {
 	found, err := k8s.GetJob(ctx, w.Kubernetes, job.namespace, job.name, job.uid)
 	if err == nil {
-		w.learn(found)
+		if selector, err := claim.Selector(found); err == nil {
+			w.change(func(time.Time) {
+				if watched := w.jobs[job]; watched != nil {
+					watched.selector = selector
+				}
+			})
+		}
 	}
 	return orNil(found, err, "Job", job.namespace, job.name)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -38,17 +37,11 @@ func (w *Watcher) signal(ctx context.Context, to jobKey, facts []job.PodFact) er
 	return nil
 }
 
-// quietTries is how often a Job may have no workflow before the Job is looked at: the workflow of a run
-// begins after the first Pods, and those of a herd after all Jobs and first Pods of it.
-const quietTries = 2
-
-// send tells the Job's workflow of Pods, in parts that a signal can hold. What was not taken stays to be sent. A patient one
-// leaves it to the next try to ask why there is no workflow, unless a Pod that somebody deletes waits for that.
-func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact, patient bool) error {
+// send tells the Job's workflow of Pods, in parts that a signal can hold. What was not taken stays to be sent.
+func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact) error {
 	for part := range parts(facts) {
 		err := w.signal(ctx, watched.jobKey, part)
-		waitedFor := func(fact job.PodFact) bool { return fact.Deleting || fact.Gone }
-		if errors.Is(err, errNoWorkflow) && (!patient || slices.ContainsFunc(part, waitedFor)) {
+		if errors.Is(err, errNoWorkflow) {
 			if settled, settleErr := w.releaseOrphans(ctx, watched, true); settled || settleErr != nil {
 				return settleErr
 			}
@@ -61,6 +54,9 @@ func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.Pod
 	}
 	return nil
 }
+
+// waitedFor reports whether somebody may wait until the Pod is released.
+func waitedFor(fact job.PodFact) bool { return fact.Deleting || fact.Gone }
 
 // signalBytes is about how much one signal holds at most: Temporal warns of events of 512 KiB.
 const signalBytes = 256 * 1024

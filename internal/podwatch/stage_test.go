@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -69,6 +70,7 @@ func newStage(t *testing.T, objects []runtime.Object, with ...option) *stage {
 		Kubernetes: s.kubernetes, Temporal: s.signals, Shards: 1, Metrics: podwatch.NewMetrics(s.registry),
 		Logger: sdklog.NewStructuredLogger(testLogger(t)), Clock: clock.RealClock{},
 		Report: func(podwatch.Details) { s.reports.Add(1) },
+		Job:    func(string, string, types.UID) *batchv1.Job { return nil }, // as without the right to watch Jobs
 	}
 	for _, apply := range with {
 		apply(&s.options)

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/log"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
@@ -57,9 +59,11 @@ type Options struct {
 	Weights order.Weights
 	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).
 	TakeOverJobs bool
-	Metrics      *Metrics
-	Logger       log.Logger
-	Clock        clock.WithTicker
+	// Job returns a Job as the worker sees it, or nil where it is not seen (jobwatch.Watch.Job).
+	Job     func(namespace, name string, uid types.UID) *batchv1.Job
+	Metrics *Metrics
+	Logger  log.Logger
+	Clock   clock.WithTicker
 	// Report is called every two seconds, and when the first lists are complete.
 	Report func(Details)
 }

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"ostinato.dev/ostinato/internal/fixture"
@@ -257,25 +256,6 @@ func TestReadinessWaitsForTheJobsWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.passes(clock, "readiness is projected", func() bool { return s.ready(jobName) == 1 })
-}
-
-func TestOwnershipIsReadOnceForManyProjections(t *testing.T) {
-	clock := clocktesting.NewFakeClock(noon)
-	s := newStage(t, objects(helloJob()), withClock(clock))
-	s.watch()
-	for i := range int32(5) {
-		s.createPod(helloPod(fmt.Sprintf("pod-%d", i), corev1.PodRunning).Ready())
-		s.passes(clock, "readiness is projected", func() bool { return s.ready(jobName) == i+1 })
-	}
-	reads := 0
-	for _, action := range s.kubernetes.Actions() {
-		if get, ok := action.(clienttesting.GetActionImpl); ok && action.Matches("get", "jobs") && get.GetOptions.ResourceVersion == "0" {
-			reads++
-		}
-	}
-	if reads != 1 {
-		t.Errorf("%d reads from the API server's cache", reads)
-	}
 }
 
 func TestReadinessOfAJobThatIsGoneIsNotWritten(t *testing.T) {

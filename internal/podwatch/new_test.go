@@ -1,0 +1,125 @@
+package podwatch_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/fixture"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/podwatch"
+)
+
+// sightOfJob is the hello Job as the worker sees it.
+type sightOfJob struct {
+	mutex sync.Mutex
+	job   *batchv1.Job
+}
+
+func (s *sightOfJob) set(job *batchv1.Job) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.job = job
+}
+
+func (s *sightOfJob) seenBy(options *podwatch.Options) {
+	options.Job = func(_, name string, _ types.UID) *batchv1.Job {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		if name != jobName {
+			return nil
+		}
+		return s.job
+	}
+}
+
+// createdJob is a Job of ours whose workflow has not begun.
+func createdJob(at time.Time) *batchv1.Job {
+	job := managedBy(fixture.HelloJob(), ptr.To(names.JobController))
+	job.CreationTimestamp = metav1.NewTime(at)
+	return job
+}
+
+// The first plan of a Job's workflow finds the Pods that the watch of new Jobs has made, and what became of them.
+func TestNobodyIsAskedAboutPodsOfANewJob(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	var seen sightOfJob
+	created := createdJob(noon)
+	seen.set(created)
+	s := newStage(t, objects(created, helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodRunning).Ready()), withClock(clock), seen.seenBy)
+	s.watch()
+	s.passesQuietly(clock, 10)
+	if attempts, reads := s.signals.attempts(), s.asked("get", "jobs"); attempts+reads > 0 {
+		t.Errorf("%d signals and %d reads of the Job, want none before its workflow begins", attempts, reads)
+	}
+	begun := created.DeepCopy()
+	begun.Status.StartTime = ptr.To(metav1.NewTime(noon))
+	seen.set(begun)
+	s.passes(clock, "the end is signalled", func() bool { return slices.Equal(s.told(), []string{"a ended", "b"}) })
+}
+
+func TestPodsOfANewJobAreSignalled(t *testing.T) {
+	for name, test := range map[string]struct {
+		created time.Time
+		pod     podBuilder
+	}{
+		"that should have begun a minute ago": {noon.Add(-time.Minute), helloPod("a", corev1.PodSucceeded)},
+		"whose Pod somebody deletes":          {noon, helloPod("a", corev1.PodRunning).Deleting()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen sightOfJob
+			created := createdJob(test.created)
+			seen.set(created)
+			s := newStage(t, objects(created, test.pod), withClock(clocktesting.NewFakeClock(noon)), seen.seenBy)
+			s.watch()
+			eventually(t, "the Pod is signalled", func() bool { return len(s.signals.all()) == 1 })
+		})
+	}
+}
+
+func TestNobodyHearsOfReleasedPodsOfAFinishedJob(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	var seen sightOfJob
+	seen.set(finishedJob(createdJob(noon), batchv1.JobComplete))
+	s := newStage(t, objects(createdJob(noon), helloPod("a", corev1.PodRunning)), withClock(clock), seen.seenBy)
+	s.watch()
+	s.updatePod(helloPod("a", corev1.PodSucceeded).Released())
+	s.passesQuietly(clock, 3)
+	if attempts, reads := s.signals.attempts(), s.asked("get", "jobs"); attempts+reads > 0 {
+		t.Errorf("%d signals and %d reads of the Job, want none: it has finished and its Pod is released", attempts, reads)
+	}
+	// One that is not released is looked into, as ever.
+	s.createPod(helloPod("b", corev1.PodFailed))
+	s.passes(clock, "the last Pod is signalled", func() bool { return slices.Equal(s.told(), []string{"b ended"}) })
+}
+
+func TestAJobThatIsSeenIsNotReadForItsReadiness(t *testing.T) {
+	for name, test := range map[string]struct {
+		job    *batchv1.Job
+		writes bool
+	}{
+		"ours":             {helloJob(), true},
+		"another's":        {managedBy(helloJob(), nil), false},
+		"without a status": {createdJob(noon), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(noon)
+			var seen sightOfJob
+			seen.set(test.job)
+			s := newStage(t, objects(test.job, helloPod("a", corev1.PodRunning).Ready()), withClock(clock), seen.seenBy)
+			s.watch()
+			s.passesQuietly(clock, 30)
+			if reads, writes := s.asked("get", "jobs"), s.asked("patch", "jobs"); reads > 0 || (writes > 0) != test.writes {
+				t.Errorf("%d reads, %d writes", reads, writes)
+			}
+		})
+	}
+}
