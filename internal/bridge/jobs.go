@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/jobwatch"
 )
 
 // syncJob sends what a Job's workflow needs to hear.
@@ -25,7 +26,11 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
-	decision := decideJob(c.objects.owner, found, known, sweep, c.objects.inBurst(found), c.Clock.Now())
+	var wait time.Duration
+	if jobwatch.IsNew(found) {
+		wait = c.memory.beginners.admit(item, found.CreationTimestamp.Time, c.Clock.Now())
+	}
+	decision := decideJob(c.objects.owner, found, known, sweep, wait, c.Clock.Now())
 	reached, err := c.actOnJob(ctx, found, decision)
 	if err != nil {
 		return 0, err
@@ -90,7 +95,10 @@ func (c *controller) handleExpiring(ctx context.Context, item key) (again time.D
 				"failures", c.expiring.Failures(item)+1, "error", err)
 		}
 	}()
-	decision, err := c.decideTTL(c.objects.job(item.NamespacedName))
+	decision, err := decideTTL(c.objects.job(item.NamespacedName), c.Clock.Now())
+	if decision.skewed {
+		c.Logger.Warn("Job has finished in the future, so clocks differ; it is cleaned up later", "namespace", item.Namespace, "name", item.Name)
+	}
 	if err != nil || decision.expired.IsZero() {
 		return decision.again, err
 	}
@@ -103,18 +111,10 @@ func (c *controller) handleExpiring(ctx context.Context, item key) (again time.D
 		return 0, err
 	}
 	live, _ := object.(*batchv1.Job)
-	if decision, err = c.decideTTL(live); err != nil || decision.expired.IsZero() {
+	if decision, err = decideTTL(live, c.Clock.Now()); err != nil || decision.expired.IsZero() {
 		return decision.again, err
 	}
 	return 0, c.deleteExpired(ctx, live, decision.expired)
-}
-
-func (c *controller) decideTTL(job *batchv1.Job) (ttlDecision, error) {
-	decision, err := decideTTL(job, c.Clock.Now())
-	if decision.skewed {
-		c.Logger.Warn("Job has finished in the future, so clocks differ; it is cleaned up later", "namespace", job.Namespace, "name", job.Name)
-	}
-	return decision, err
 }
 
 func (c *controller) deleteExpired(ctx context.Context, job *batchv1.Job, expired time.Time) error {

@@ -19,12 +19,8 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-const (
-	// ownerIndex indexes Jobs by the UID of the CronJob of ours that controls them.
-	ownerIndex = "cronjob-uid"
-	// newIndex indexes new Jobs (jobwatch.IsNew) by their namespace.
-	newIndex = "new"
-)
+// ownerIndex indexes Jobs by the UID of the CronJob of ours that controls them.
+const ownerIndex = "cronjob-uid"
 
 func each[T any](i k8s.Informers, visit func(T)) {
 	for _, informer := range i {
@@ -52,7 +48,7 @@ func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*ob
 	for _, namespace := range k8s.NamespacesToList(namespaces) {
 		o.cronJobs[namespace] = cronJobInformer(clients.CronJobs.CronJobs(namespace))
 		o.nativeCronJobs[namespace] = batchinformers.NewCronJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{})
-		o.jobs[namespace] = batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: owner.indexByOwner, newIndex: indexNew})
+		o.jobs[namespace] = batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: owner.indexByOwner})
 		err := errors.Join(
 			o.cronJobs[namespace].SetTransform(trimCronJob),
 			o.nativeCronJobs[namespace].SetTransform(trimNativeCronJob),
@@ -86,23 +82,6 @@ func (o ownership) indexByOwner(object any) ([]string, error) {
 		}
 	}
 	return nil, nil
-}
-
-func indexNew(object any) ([]string, error) {
-	if job, ok := object.(*batchv1.Job); ok && jobwatch.IsNew(job) {
-		return []string{job.Namespace}, nil
-	}
-	return nil, nil
-}
-
-// inBurst reports whether a Job is one of many new ones of its namespace.
-func (o *objects) inBurst(job *batchv1.Job) bool {
-	if !jobwatch.IsNew(job) {
-		return false
-	}
-	// The only error is that of an index that is not there.
-	found, _ := o.jobs.Of(job.Namespace).GetIndexer().IndexKeys(newIndex, job.Namespace)
-	return len(found) > burst
 }
 
 func (o *objects) find(item key) metav1.Object {
@@ -250,6 +229,9 @@ func (c *controller) jobUpdated(before, after *batchv1.Job) {
 	if owner := c.objects.owner; owner.takeOver.Jobs && owner.ours(after) && builtInWrote(before, after) {
 		c.reportRival(jobKind, after, c.Metrics.builtInWrites)
 	}
+	if jobwatch.IsNew(before) && !jobwatch.IsNew(after) {
+		c.notNew(jobKey(after))
+	}
 	switch {
 	case finished(after) && finished(before):
 	case finished(after):
@@ -264,11 +246,19 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 		c.memory.gone.add(item, string(job.UID))
 		c.main.Add(item)
 	}
+	c.notNew(jobKey(job))
 	owner, owned := c.objects.owner.cronJobOf(job)
 	if condition := claim.Finished(job); owned && condition != nil {
 		c.memory.pruned.add(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
 	}
 	c.runEnded(job)
+}
+
+// notNew lets others of its namespace begin, after a Job is new no more.
+func (c *controller) notNew(item key) {
+	for _, next := range c.memory.beginners.leave(item, c.Clock.Now()) {
+		c.main.Add(next.key)
+	}
 }
 
 // runEnded queues the Job's CronJob for when its workflow has had time to learn of the end by itself.

@@ -95,7 +95,7 @@ func TestDecideJobTakenOver(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			trimmed, err := all.trimJob(test.object)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, decideJob(all, trimmed.(*batchv1.Job), test.memory, test.sweep, false, after(test.now)))
+			assert.Equal(t, test.want, decideJob(all, trimmed.(*batchv1.Job), test.memory, test.sweep, 0, after(test.now)))
 		})
 	}
 }

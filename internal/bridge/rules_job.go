@@ -23,15 +23,6 @@ const childGrace = time.Minute
 // childRetry is when to look again for the workflow of a Job edited within childGrace.
 const childRetry = time.Second
 
-const (
-	// burst is how many new Jobs of a namespace begin at once. The workflows of more begin when the Jobs are burstDelay
-	// old, so that the processor is there for their first Pods, which the worker makes when it sees a Job.
-	burst      = 32
-	burstDelay = 10 * time.Second
-	// burstRetry is when to look whether the burst is over.
-	burstRetry = 3 * time.Second
-)
-
 // jobMemory is what the bridge remembers of a Job. Losing it costs repeated messages only.
 type jobMemory struct {
 	// uid and spec are those last sent; empty before the first.
@@ -41,7 +32,7 @@ type jobMemory struct {
 
 // decideJob decides what to send for a Job. Nothing says which spec its workflow has: one that may have been edited
 // gets its spec after a leader starts. With sweep, the workflow of one that needs nothing is started: it may be lost.
-func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep, inBurst bool, now time.Time) decision {
+func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, wait time.Duration, now time.Time) decision {
 	if !owner.ours(object) || finished(object) {
 		return decision{}
 	}
@@ -74,9 +65,8 @@ func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep, in
 		return decision{action: send, stale: before}
 	case owned && acknowledged && !sweep:
 		return decision{taken: true}
-	case inBurst && age >= 0 && age < burstDelay:
-		// One from the future, by this clock, might wait for as long as clocks differ.
-		return decision{again: burstRetry}
+	case wait > 0:
+		return decision{again: wait}
 	}
 	return decision{action: ensure, insist: !owned && !acknowledged, stale: before}
 }

@@ -82,7 +82,7 @@ func TestDecideJob(t *testing.T) {
 		object *batchv1.Job
 		memory jobMemory
 		sweep  bool
-		burst  bool
+		wait   time.Duration
 		now    int
 		want   decision
 	}{
@@ -90,11 +90,9 @@ func TestDecideJob(t *testing.T) {
 		{name: "finished: nothing", object: standalone(complete), want: decision{action: leave}},
 		{name: "finished, in the sweep: nothing", object: standalone(failed), sweep: true, want: decision{action: leave}},
 		{name: "new: start, and insist", object: standalone(), want: decision{action: ensure, insist: true}},
-		{name: "new in a burst: its first Pods come first", object: standalone(), burst: true, now: 9, want: decision{again: burstRetry}},
-		{name: "new in a burst for ten seconds: start", object: standalone(), burst: true, now: 10, want: decision{action: ensure, insist: true}},
-		{name: "new in a burst, by a clock that is behind: start", object: standalone(), burst: true, now: -2, want: decision{action: ensure, insist: true}},
-		{name: "edited in a burst: send", object: standalone(edited), burst: true, now: 1, want: decision{action: send}},
-		{name: "re-created in a burst: send", object: standalone(), memory: old, burst: true, now: 1, want: decision{action: send}},
+		{name: "new in a burst: others come first", object: standalone(), wait: time.Second, want: decision{again: time.Second}},
+		{name: "edited in a burst: send", object: standalone(edited), wait: time.Second, want: decision{action: send}},
+		{name: "re-created in a burst: send", object: standalone(), memory: old, wait: time.Second, want: decision{action: send}},
 		{name: "first seen running: start, should its workflow be lost", object: standalone(running), want: decision{action: ensure}},
 		{name: "first seen suspended by its workflow: start", object: standalone(suspended), want: decision{action: ensure}},
 		{name: "first seen after an edit: send", object: standalone(running, edited), want: decision{action: send}},
@@ -124,7 +122,7 @@ func TestDecideJob(t *testing.T) {
 		{name: "first seen running with a setting, which may be an edit: send", object: standalone(running, patient), want: decision{action: send}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, decideJob(ownership{}, test.object, test.memory, test.sweep, test.burst, after(test.now)))
+			assert.Equal(t, test.want, decideJob(ownership{}, test.object, test.memory, test.sweep, test.wait, after(test.now)))
 		})
 	}
 }

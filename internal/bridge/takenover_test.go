@@ -68,7 +68,7 @@ func TestAWorkflowBehindTheJobStartsAnew(t *testing.T) {
 	decide := func(w *world) {
 		// The fake API server drops what it notes of writes.
 		c := w.bridge().newController()
-		reached, err := c.actOnJob(t.Context(), object, decideJob(all, object, jobMemory{}, true, false, after(20)))
+		reached, err := c.actOnJob(t.Context(), object, decideJob(all, object, jobMemory{}, true, 0, after(20)))
 		require.NoError(t, err)
 		assert.True(t, reached)
 	}
