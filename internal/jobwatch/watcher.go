@@ -109,8 +109,8 @@ func trim(object any) (any, error) {
 	kept.ObjectMeta = metav1.ObjectMeta{
 		Namespace: found.Namespace, Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion, CreationTimestamp: found.CreationTimestamp,
 	}
-	if finished := claim.Finished(found); finished != nil {
-		kept.Status.Conditions = []batchv1.JobCondition{{Type: finished.Type, Status: finished.Status}}
+	for _, condition := range found.Status.Conditions {
+		kept.Status.Conditions = append(kept.Status.Conditions, batchv1.JobCondition{Type: condition.Type, Status: condition.Status})
 	}
 	return kept, nil
 }

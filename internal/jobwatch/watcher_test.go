@@ -193,6 +193,9 @@ func TestAJobIsKnownAsItWasSeenLast(t *testing.T) {
 			job.Status.StartTime = ptr.To(metav1.Now())
 			update()
 			become("begun", func(seen *batchv1.Job) bool { return !jobwatch.IsNew(seen) && claim.Finished(seen) == nil })
+			job.Status = batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}}
+			update()
+			become("suspended", func(seen *batchv1.Job) bool { return seen.Status.StartTime == nil && len(seen.Status.Conditions) == 1 })
 			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Message: "told to nobody"}}
 			update()
 			become("finished", func(seen *batchv1.Job) bool { return claim.Finished(seen) != nil && claim.Finished(seen).Message == "" })
