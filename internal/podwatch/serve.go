@@ -12,6 +12,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/queue"
 )
@@ -52,8 +53,7 @@ func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, e
 			return queue.AtOnce, errors.Join(lookErr, err)
 		}
 	}
-	seen := w.Job(key.namespace, key.name, key.uid)
-	switch {
+	switch seen := w.Job(key.namespace, key.name, key.uid); {
 	case len(due.facts) == 0 && due.project:
 		again, err = queue.AtOnce, w.project(ctx, watched, seen, due.ready)
 	case len(due.facts) == 0:
@@ -61,19 +61,12 @@ func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, e
 		// All are released, so the workflow has taken what there was to take.
 		again = queue.AtOnce
 		w.change(func(now time.Time) { watched.told(due.facts, now) })
-	case seen != nil && w.begins(seen) && !slices.ContainsFunc(due.facts, waitedFor):
+	case seen != nil && jobwatch.IsNew(seen) && w.Clock.Since(seen.CreationTimestamp.Time) < beginning && !slices.ContainsFunc(due.facts, waitedFor):
 		again = signalInterval
 	default:
-		again, err = queue.AtOnce, w.send(ctx, watched, due.facts)
+		again, err = queue.AtOnce, w.send(ctx, watched, due.facts, w.queue.Failures(key) < quietTries)
 	}
 	return again, errors.Join(lookErr, err)
-}
-
-// beginning is how long a Job may take until its workflow has begun. That of a new Job finds the Pods there are.
-const beginning = time.Minute
-
-func (w *Watcher) begins(seen *batchv1.Job) bool {
-	return !job.HasStatus(seen.Status) && w.Clock.Since(seen.CreationTimestamp.Time) < beginning
 }
 
 // decide returns what is due for a Job; nil when it has no Pods left.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -37,11 +38,19 @@ func (w *Watcher) signal(ctx context.Context, to jobKey, facts []job.PodFact) er
 	return nil
 }
 
-// send tells the Job's workflow of Pods, in parts that a signal can hold. What was not taken stays to be sent.
-func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact) error {
+const (
+	// beginning is how long a new Job may take until its workflow has begun, which finds the Pods there are.
+	beginning = time.Minute
+	// quietTries is how often a Job may have no workflow before the Job is looked at: that of a run begins after the first Pods.
+	quietTries = 2
+)
+
+// send tells the Job's workflow of Pods, in parts that a signal can hold. What was not taken stays to be sent. A patient one
+// leaves it to the next try to ask why there is no workflow, unless somebody waits for a Pod.
+func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact, patient bool) error {
 	for part := range parts(facts) {
 		err := w.signal(ctx, watched.jobKey, part)
-		if errors.Is(err, errNoWorkflow) {
+		if errors.Is(err, errNoWorkflow) && (!patient || slices.ContainsFunc(part, waitedFor)) {
 			if settled, settleErr := w.releaseOrphans(ctx, watched, true); settled || settleErr != nil {
 				return settleErr
 			}
