@@ -25,7 +25,7 @@ func TestWhenANewJobBegins(t *testing.T) {
 		"as many begin as may, for a minute":                {begun: burst, age: burstDelay},
 		"many wait: its first Pods come first":              {waiting: burst, age: time.Second, want: podsFirst - time.Second},
 		"many wait, and it is old enough":                   {waiting: burst, age: podsFirst},
-		"not so many wait: at once":                         {waiting: burst - 1},
+		"fewer wait: at once":                               {waiting: burst - 1},
 		"created in the future, by this clock":              {begun: burst, age: -2 * time.Second},
 		"it has begun, and more have than may at once: now": {begun: -burst - 1, age: time.Second},
 	} {
