@@ -99,15 +99,22 @@ func (w *Watch) see(added *batchv1.Job, _ bool) {
 	}
 }
 
-// trim is an informer transform: it keeps new Jobs, and of the others what Watch.Job tells.
+// trim is an informer transform: it keeps new Jobs, and of the others what Watch.Job tells and why they are not new.
 func trim(object any) (any, error) {
 	found, ok := object.(*batchv1.Job)
 	if !ok || IsNew(found) {
 		return object, nil
 	}
-	kept := &batchv1.Job{Spec: batchv1.JobSpec{ManagedBy: found.Spec.ManagedBy}, Status: batchv1.JobStatus{StartTime: found.Status.StartTime}}
-	kept.ObjectMeta = metav1.ObjectMeta{
-		Namespace: found.Namespace, Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion, CreationTimestamp: found.CreationTimestamp,
+	kept := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: found.Namespace, Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion,
+			CreationTimestamp: found.CreationTimestamp, DeletionTimestamp: found.DeletionTimestamp,
+		},
+		Spec:   batchv1.JobSpec{ManagedBy: found.Spec.ManagedBy, Suspend: found.Spec.Suspend},
+		Status: batchv1.JobStatus{StartTime: found.Status.StartTime},
+	}
+	if at, ok := found.Annotations[names.ScheduledTimestampAnnotation]; ok {
+		metav1.SetMetaDataAnnotation(&kept.ObjectMeta, names.ScheduledTimestampAnnotation, at)
 	}
 	for _, condition := range found.Status.Conditions {
 		kept.Status.Conditions = append(kept.Status.Conditions, batchv1.JobCondition{Type: condition.Type, Status: condition.Status})

@@ -66,7 +66,18 @@ var changes = map[string]struct {
 func TestNewJobs(t *testing.T) {
 	for name, test := range changes {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.isNew, jobwatch.IsNew(newJob("hello", test.change)))
+			job := newJob("hello", test.change)
+			assert.Equal(t, test.isNew, jobwatch.IsNew(job))
+			s := newStage(t, job, newJob("last"))
+			s.run()
+			if test.isNew {
+				s.wants("hello", "last")
+			} else {
+				s.wants("last")
+			}
+			seen := s.watch.Job(namespace, job.Name, job.UID)
+			require.NotNil(t, seen)
+			assert.Equal(t, test.isNew, jobwatch.IsNew(seen), "as the watch tells it")
 		})
 	}
 }
