@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +21,11 @@ import (
 )
 
 // look finds out what became of Pods that have left the watch's sight, or whose labels may not match
-// the Job's selector: the object is gone, or someone has changed its labels or its controller.
-func (w *Watcher) look(ctx context.Context, watched *watchedJob, pods []job.PodFact) error {
+// the Job's selector: the object is gone, or someone has changed its labels or its controller. seen is the Job as seen, or nil.
+func (w *Watcher) look(ctx context.Context, watched *watchedJob, seen *batchv1.Job, pods []job.PodFact) error {
+	if seen != nil && claim.Finished(seen) != nil {
+		pods = slices.DeleteFunc(pods, func(fact job.PodFact) bool { return w.released(ctx, watched, fact) })
+	}
 	read := sync.OnceValues(func() (*batchv1.Job, error) { return w.read(ctx, watched.jobKey) })
 	return w.eachPod(ctx, watched, pods, func(fact job.PodFact, pod *corev1.Pod) error {
 		if pod == nil {
@@ -34,6 +38,16 @@ func (w *Watcher) look(ctx context.Context, watched *watchedJob, pods []job.PodF
 		}
 		return w.examine(ctx, watched, pod, w.owner(watched.jobKey, found, false))
 	})
+}
+
+// released takes that a Pod of a finished Job has ended and was released, which most often is why it is out of sight.
+func (w *Watcher) released(ctx context.Context, watched *watchedJob, fact job.PodFact) bool {
+	pod, err := k8s.GetPod(ctx, w.Kubernetes, watched.namespace, fact.Name, types.UID(fact.UID))
+	if err != nil || !claim.Ended(pod) || claim.Tracked(pod) {
+		return false
+	}
+	w.change(func(now time.Time) { watched.told([]job.PodFact{see(pod).fact}, now) })
+	return true
 }
 
 // pod reads the Pod of this UID; it is nil when it is gone.

@@ -123,3 +123,30 @@ func TestAJobThatIsSeenIsNotReadForItsReadiness(t *testing.T) {
 		})
 	}
 }
+
+// The release for good takes the watch's label away. The workflow has found the end by itself, so nobody was told of it.
+func TestAPodThatAFinishedJobHasReleasedIsReadOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod  podBuilder
+		jobs int
+	}{
+		"released":     {helloPod("a", corev1.PodSucceeded).Released(), 0},
+		"not released": {helloPod("a", corev1.PodSucceeded), 1},
+		"running":      {helloPod("a", corev1.PodRunning).Released(), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(noon)
+			var seen sightOfJob
+			finished := finishedJob(createdJob(noon), batchv1.JobComplete)
+			seen.set(finished)
+			s := newStage(t, objects(finished, helloPod("a", corev1.PodRunning)), withClock(clock), seen.seenBy)
+			s.watch()
+			delete(test.pod.Labels, names.WatchBucketLabel)
+			s.updatePod(test.pod)
+			s.passesQuietly(clock, 3)
+			if jobs, pods := s.asked("get", "jobs"), s.asked("get", "pods"); jobs < test.jobs || test.jobs == 0 && jobs+pods != 1 {
+				t.Errorf("%d reads of the Job, %d of the Pod", jobs, pods)
+			}
+		})
+	}
+}
