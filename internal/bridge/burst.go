@@ -1,9 +1,13 @@
 package bridge
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -16,62 +20,88 @@ const (
 	burstDelay = time.Minute
 )
 
-// newJob is a Job whose workflow has started or waits for its turn.
-type newJob struct {
-	key     key
-	created time.Time
-	begun   bool
+// beginners are the new Jobs of each namespace. Several goroutines may use them.
+type beginners struct {
+	mutex      sync.Mutex
+	namespaces map[string]*newJobs
 }
 
-// beginners are new Jobs. Several goroutines may use them.
-type beginners struct {
-	mutex sync.Mutex
-	jobs  map[key]newJob
+// newJobs are those of a namespace.
+type newJobs struct {
+	// begun are Jobs whose workflows have started, with when these Jobs were created.
+	begun map[types.UID]time.Time
+	// waiting are the others, the oldest first.
+	waiting []*batchv1.Job
 }
 
 // admit returns how long a new Job is to wait for its turn at the most; after 0 it has begun.
-func (b *beginners) admit(item key, created, now time.Time) (wait time.Duration) {
+func (b *beginners) admit(job *batchv1.Job, now time.Time) (wait time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	age, waiting := now.Sub(created), 0
-	room := b.room(item.Namespace, now, func(newJob) { waiting++ })
-	switch {
-	case b.jobs[item].begun, age < 0, age >= burstDelay:
+	jobs := b.namespaces[job.Namespace]
+	if jobs == nil {
+		jobs = &newJobs{begun: map[types.UID]time.Time{}}
+		if b.namespaces == nil {
+			b.namespaces = map[string]*newJobs{}
+		}
+		b.namespaces[job.Namespace] = jobs
+	}
+	age, room := now.Sub(job.CreationTimestamp.Time), jobs.room(now)
+	switch _, begun := jobs.begun[job.UID]; {
+	case begun, age < 0, age >= burstDelay:
 		// One from the future, by this clock, might wait for as long as clocks differ.
-	case age < podsFirst && (room == 0 || waiting >= burst):
+	case age < podsFirst && (room == 0 || len(jobs.waiting) >= burst):
 		wait = podsFirst - age
 	case room == 0:
 		wait = burstDelay - age
 	}
-	if b.jobs == nil {
-		b.jobs = map[key]newJob{}
+	jobs.remove(job)
+	if wait > 0 {
+		at, _ := slices.BinarySearchFunc(jobs.waiting, job, byAge)
+		jobs.waiting = slices.Insert(jobs.waiting, at, job)
+	} else {
+		jobs.begun[job.UID] = job.CreationTimestamp.Time
 	}
-	b.jobs[item] = newJob{item, created, wait == 0}
 	return wait
 }
 
-// room returns how many Jobs of a namespace may begin, and visits those that wait.
-func (b *beginners) room(namespace string, now time.Time, visit func(newJob)) int {
+// leave takes out a Job that is new no more, and returns the oldest that may begin now: they ask again.
+func (b *beginners) leave(job *batchv1.Job, now time.Time) []*batchv1.Job {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	jobs := b.namespaces[job.Namespace]
+	if jobs == nil {
+		return nil
+	}
+	delete(jobs.begun, job.UID)
+	jobs.remove(job)
+	if len(jobs.begun)+len(jobs.waiting) == 0 {
+		delete(b.namespaces, job.Namespace)
+	}
+	return slices.Clone(jobs.waiting[:min(jobs.room(now), len(jobs.waiting))])
+}
+
+// room returns how many Jobs may begin.
+func (n *newJobs) room(now time.Time) int {
 	room := burst
-	for item, job := range b.jobs {
-		switch {
-		case item.Namespace != namespace:
-		case !job.begun:
-			visit(job)
-		case now.Sub(job.created) < burstDelay:
+	for _, created := range n.begun {
+		if now.Sub(created) < burstDelay {
 			room--
 		}
 	}
 	return max(room, 0)
 }
 
-// leave takes out a Job that is new no more, and returns the oldest that may begin now: they ask again.
-func (b *beginners) leave(item key, now time.Time) []newJob {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	delete(b.jobs, item)
-	var waiting []newJob
-	room := b.room(item.Namespace, now, func(job newJob) { waiting = append(waiting, job) })
-	slices.SortFunc(waiting, func(a, b newJob) int { return a.created.Compare(b.created) })
-	return waiting[:min(room, len(waiting))]
+// remove takes out a Job that waits no longer. The first leaves most often, and thousands may wait.
+func (n *newJobs) remove(job *batchv1.Job) {
+	switch i, waits := slices.BinarySearchFunc(n.waiting, job, byAge); {
+	case waits && i == 0:
+		n.waiting = n.waiting[1:]
+	case waits:
+		n.waiting = slices.Delete(n.waiting, i, i+1)
+	}
+}
+
+func byAge(a, b *batchv1.Job) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -30,45 +31,52 @@ func TestWhenANewJobBegins(t *testing.T) {
 		"it has begun, and more have than may at once: now": {begun: -burst - 1, age: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now, item := after(100), numbered(1000)
-			b := beginners{jobs: map[key]newJob{}}
-			for i := range max(test.begun, -test.begun) + test.waiting {
-				b.jobs[numbered(i)] = newJob{numbered(i), now, i >= test.waiting}
+			now := after(100)
+			item := numbered(1000, now.Add(-test.age))
+			jobs := &newJobs{begun: map[types.UID]time.Time{}}
+			b := beginners{namespaces: map[string]*newJobs{"": jobs}}
+			for i := range max(test.begun, -test.begun) {
+				jobs.begun[numbered(i, now).UID] = now
+			}
+			for i := range test.waiting {
+				jobs.waiting = append(jobs.waiting, numbered(burst+i, now))
 			}
 			if test.begun < 0 {
-				b.jobs[item] = newJob{item, now, true}
+				jobs.begun[item.UID] = now
 			}
 			for range 2 {
-				assert.Equal(t, test.want, b.admit(item, now.Add(-test.age), now))
-				assert.Equal(t, test.want == 0, b.jobs[item].begun)
+				assert.Equal(t, test.want, b.admit(item, now))
+				assert.Equal(t, test.want == 0, !jobs.begun[item.UID].IsZero())
 			}
 		})
 	}
 	t.Run("those that were created a minute ago make room", func(t *testing.T) {
 		var b beginners
 		for i := range burst {
-			b.admit(numbered(i), after(0), after(0))
+			b.admit(numbered(i, after(0)), after(0))
 		}
-		assert.Zero(t, b.admit(numbered(1000), after(60), after(60)))
+		assert.Zero(t, b.admit(numbered(1000, after(60)), after(60)))
 	})
 	t.Run("those that have waited longest are next, as many as have left", func(t *testing.T) {
 		var b beginners
 		for i := range burst + 4 {
-			b.admit(numbered(i), after(i), after(40))
+			b.admit(numbered(i, after(i)), after(40))
 		}
-		first := b.leave(numbered(7), after(40))
+		first := b.leave(numbered(7, after(7)), after(40))
 		assert.Len(t, first, 1)
-		assert.Equal(t, numbered(burst), first[0].key)
-		second := b.leave(numbered(burst), after(40))
+		assert.Equal(t, numbered(burst, after(burst)), first[0])
+		second := b.leave(numbered(burst, after(burst)), after(40))
 		assert.Len(t, second, 1)
-		assert.Equal(t, numbered(burst+1), second[0].key)
-		third := b.leave(numbered(8), after(40))
+		assert.Equal(t, numbered(burst+1, after(burst+1)), second[0])
+		third := b.leave(numbered(8, after(8)), after(40))
 		assert.Len(t, third, 2)
-		assert.Equal(t, numbered(burst+2), third[1].key)
+		assert.Equal(t, numbered(burst+2, after(burst+2)), third[1])
 	})
 }
 
-func numbered(i int) key { return key{NamespacedName: types.NamespacedName{Name: fmt.Sprint(i)}} }
+func numbered(i int, created time.Time) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i)), CreationTimestamp: metav1.NewTime(created)}}
+}
 
 // Whenever Jobs come, however long each takes to write its status, and if some never do: no more than burst begin at a
 // time, each begins within a minute, and none that is old enough waits where there is room.
@@ -84,11 +92,12 @@ func TestEveryNewJobBegins(t *testing.T) {
 			looks[at] = append(looks[at], number)
 		}
 		at := func(number int) time.Time { return after(0).Add(time.Duration(number) * tenth) }
+		job := func(number int) *batchv1.Job { return numbered(number, at(created[number])) }
 		for now := range 100 + minute + 2 {
 			for _, number := range ends[now] {
-				for _, job := range b.leave(numbered(number), at(now)) {
+				for _, may := range b.leave(job(number), at(now)) {
 					var next int
-					_, _ = fmt.Sscan(job.key.Name, &next)
+					_, _ = fmt.Sscan(string(may.UID), &next)
 					looks[now] = append(looks[now], next)
 				}
 			}
@@ -97,7 +106,7 @@ func TestEveryNewJobBegins(t *testing.T) {
 				if _, already := begun[number]; already {
 					continue
 				}
-				if wait := b.admit(numbered(number), at(created[number]), at(now)); wait > 0 {
+				if wait := b.admit(job(number), at(now)); wait > 0 {
 					looks[now+int(wait/tenth)] = append(looks[now+int(wait/tenth)], number)
 					continue
 				}

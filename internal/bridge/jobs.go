@@ -28,7 +28,7 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 	}
 	var wait time.Duration
 	if jobwatch.IsNew(found) {
-		wait = c.memory.beginners.admit(item, found.CreationTimestamp.Time, c.Clock.Now())
+		wait = c.memory.beginners.admit(found, c.Clock.Now())
 	}
 	decision := decideJob(c.objects.owner, found, known, sweep, wait, c.Clock.Now())
 	reached, err := c.actOnJob(ctx, found, decision)

@@ -230,7 +230,7 @@ func (c *controller) jobUpdated(before, after *batchv1.Job) {
 		c.reportRival(jobKind, after, c.Metrics.builtInWrites)
 	}
 	if jobwatch.IsNew(before) && !jobwatch.IsNew(after) {
-		c.notNew(jobKey(after))
+		c.notNew(after)
 	}
 	switch {
 	case finished(after) && finished(before):
@@ -246,7 +246,7 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 		c.memory.gone.add(item, string(job.UID))
 		c.main.Add(item)
 	}
-	c.notNew(jobKey(job))
+	c.notNew(job)
 	owner, owned := c.objects.owner.cronJobOf(job)
 	if condition := claim.Finished(job); owned && condition != nil {
 		c.memory.pruned.add(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
@@ -255,9 +255,9 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 }
 
 // notNew lets others of its namespace begin, after a Job is new no more.
-func (c *controller) notNew(item key) {
-	for _, next := range c.memory.beginners.leave(item, c.Clock.Now()) {
-		c.main.Add(next.key)
+func (c *controller) notNew(job *batchv1.Job) {
+	for _, next := range c.memory.beginners.leave(job, c.Clock.Now()) {
+		c.main.Add(jobKey(next))
 	}
 }
 
