@@ -130,6 +130,7 @@ trial-kills: tools ## Kill everything at random moments while 1,000 runs start, 
 .PHONY: trial-slow
 trial-slow: tools ## Measure what a webhook that hangs and a node that does not answer cost other namespaces, suspend a Job of 10,000 Pods, and run Jobs while lists take eight seconds (fifteen minutes).
 	$(GO) test -tags trial -count=1 -timeout 40m -v -p=1 ./test/failure/slow ./test/failure/slowlists
+	$(GO) test -tags trial -count=1 -v -run AtTheBulkRate ./test/histories/jobs
 
 .PHONY: trial-move
 trial-move: tools ## Move 200 minutely CronJobs from kube-controller-manager to Ostinato, back and there again, and look for a minute that is missed (fifteen minutes).

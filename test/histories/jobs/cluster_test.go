@@ -53,6 +53,8 @@ type cluster struct {
 	record  recording
 	// takes is how long a request about a Pod takes.
 	takes time.Duration
+	// bulkQPS limits the bulk work of its workers; 0 for no limit.
+	bulkQPS float32
 	// changed is told of each Pod that has changed, and gone of one that is gone.
 	changed, gone func(*corev1.Pod)
 

@@ -30,14 +30,15 @@ type podWatch struct {
 	agenda  *play.Agenda
 	tell    func(play.Signal)
 	pods    map[types.UID]*watched
-	last    time.Time
+	// due are the Pods of which the workflow has to hear.
+	due  map[types.UID]*watched
+	last time.Time
 }
 
 // watched is what is known of a Pod, and what the workflow has heard.
 type watched struct {
 	fact         job.PodFact
 	leaving, end bool
-	due          bool
 }
 
 // see takes that a Pod has changed, or is gone.
@@ -51,7 +52,9 @@ func (p *podWatch) see(pod *corev1.Pod, gone bool) {
 	if gone {
 		one.fact.Gone, one.fact.Ready, one.fact.Tracked = true, false, false
 	}
-	one.due = one.fact.Ended() && !one.end || one.fact.Deleting && !one.leaving && !one.end
+	if delete(p.due, pod.UID); one.fact.Ended() && !one.end || one.fact.Deleting && !one.leaving && !one.end {
+		p.due[pod.UID] = one
+	}
 	p.sendAt(time.Now().Add(noticed))
 }
 
@@ -67,22 +70,18 @@ func (p *podWatch) sendAt(at time.Time) {
 
 // collect are the facts for a signal, if it is time for one.
 func (p *podWatch) collect() (facts []job.PodFact) {
-	left, ends := 0, false
-	for _, one := range p.pods {
-		if !one.fact.Ended() {
-			left++
-		}
-		if one.due {
-			facts, ends = append(facts, one.fact), ends || one.fact.Ended()
-		}
+	ends := false
+	for _, one := range p.due {
+		facts, ends = append(facts, one.fact), ends || one.fact.Ended()
 	}
-	if next := p.last.Add(signalInterval); len(facts) > 0 && time.Now().Before(next) && (left > 0 || !ends) {
+	if next := p.last.Add(signalInterval); len(facts) > 0 && time.Now().Before(next) && (!ends || p.runs()) {
 		p.sendAt(next)
 		return nil
 	}
 	for _, fact := range facts {
 		one := p.pods[types.UID(fact.UID)]
-		one.due, one.leaving, one.end = false, fact.Deleting, fact.Ended()
+		delete(p.due, types.UID(fact.UID))
+		one.leaving, one.end = fact.Deleting, fact.Ended()
 		if fact.Ended() && fact.Tracked {
 			p.repeat(one)
 		}
@@ -92,11 +91,25 @@ func (p *podWatch) collect() (facts []job.PodFact) {
 	return facts
 }
 
+// runs reports whether a Pod can run.
+func (p *podWatch) runs() bool {
+	for _, one := range p.pods {
+		if !one.fact.Ended() {
+			return true
+		}
+	}
+	return false
+}
+
 // repeat has a Pod told once more that is not released by then.
 func (p *podWatch) repeat(one *watched) {
 	again := time.Now().Add(repeatInterval)
 	p.agenda.Plan(again, func() {
-		p.cluster.do(func() { one.due = one.due || one.fact.Tracked && !one.fact.Gone })
+		p.cluster.do(func() {
+			if one.fact.Tracked && !one.fact.Gone {
+				p.due[types.UID(one.fact.UID)] = one
+			}
+		})
 		p.sendAt(again)
 	})
 }

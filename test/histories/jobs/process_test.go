@@ -34,7 +34,7 @@ func newActivities(c *cluster) *activities.Activities {
 	nobody := &record.FakeRecorder{}
 	return activities.New(activities.Options{
 		Kubernetes: c.kubernetes, Namespace: "temporal-namespace", Metrics: metrics(),
-		Events: activities.Recorders{CronJobs: nobody, Jobs: nobody}, AcceptSignals: steering.All(),
+		Events: activities.Recorders{CronJobs: nobody, Jobs: nobody}, AcceptSignals: steering.All(), BulkQPS: c.bulkQPS,
 	})
 }
 

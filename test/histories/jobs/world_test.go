@@ -57,7 +57,7 @@ const restTime = time.Hour
 func newWorld(s scenario, loses int) *world {
 	w := &world{scenario: s, begin: time.Now().UTC(), cluster: newCluster(s.Spec), agenda: play.NewAgenda()}
 	w.kubelet = &kubelet{cluster: w.cluster, agenda: w.agenda, course: w.course, begun: map[types.UID]bool{}, terminating: map[types.UID]bool{}}
-	watch := &podWatch{cluster: w.cluster, agenda: w.agenda, tell: w.tell, pods: map[types.UID]*watched{}}
+	watch := &podWatch{cluster: w.cluster, agenda: w.agenda, tell: w.tell, pods: map[types.UID]*watched{}, due: map[types.UID]*watched{}}
 	w.cluster.loses, w.cluster.lists = loses, s.Lists
 	w.cluster.changed = func(pod *corev1.Pod) {
 		w.kubelet.see(pod)

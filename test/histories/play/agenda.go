@@ -1,6 +1,7 @@
 package play
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -28,8 +29,9 @@ func NewAgenda() *Agenda { return &Agenda{changed: make(chan struct{}, 1)} }
 func (a *Agenda) Plan(at time.Time, do func()) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	a.all = append(a.all, due{at, do})
-	slices.SortStableFunc(a.all, func(a, b due) int { return a.at.Compare(b.at) })
+	// Behind what was planned for the same time before.
+	i, _ := slices.BinarySearchFunc(a.all, at, func(one due, at time.Time) int { return cmp.Or(one.at.Compare(at), -1) })
+	a.all = slices.Insert(a.all, i, due{at, do})
 	select {
 	case a.changed <- struct{}{}:
 	default:
