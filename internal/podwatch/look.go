@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,15 +20,17 @@ import (
 )
 
 // look finds out what became of Pods that have left the watch's sight, or whose labels may not match
-// the Job's selector: the object is gone, or someone has changed its labels or its controller. seen is the Job as seen, or nil.
-func (w *Watcher) look(ctx context.Context, watched *watchedJob, seen *batchv1.Job, pods []job.PodFact) error {
-	if seen != nil && claim.Finished(seen) != nil {
-		pods = slices.DeleteFunc(pods, func(fact job.PodFact) bool { return w.released(ctx, watched, fact) })
-	}
+// the Job's selector: the object is gone, or someone has changed its labels or its controller. Most often one was released.
+func (w *Watcher) look(ctx context.Context, watched *watchedJob, pods []job.PodFact) error {
 	read := sync.OnceValues(func() (*batchv1.Job, error) { return w.read(ctx, watched.jobKey) })
 	return w.eachPod(ctx, watched, pods, func(fact job.PodFact, pod *corev1.Pod) error {
-		if pod == nil {
+		switch {
+		case pod == nil:
 			w.change(func(now time.Time) { watched.answer(fact.UID, foundGone, sight{}, now) })
+			return nil
+		case claim.IsControlledBy(pod, watched.name, watched.uid) && claim.Ended(pod) && !claim.Tracked(pod) && !w.selector.Matches(labels.Set(pod.Labels)):
+			// It has lost the watch's label for good.
+			w.change(func(now time.Time) { watched.answer(fact.UID, foundOut, see(pod), now) })
 			return nil
 		}
 		found, err := read()
@@ -38,16 +39,6 @@ func (w *Watcher) look(ctx context.Context, watched *watchedJob, seen *batchv1.J
 		}
 		return w.examine(ctx, watched, pod, w.owner(watched.jobKey, found, false))
 	})
-}
-
-// released takes that a Pod of a finished Job has ended and was released, which most often is why it is out of sight.
-func (w *Watcher) released(ctx context.Context, watched *watchedJob, fact job.PodFact) bool {
-	pod, err := k8s.GetPod(ctx, w.Kubernetes, watched.namespace, fact.Name, types.UID(fact.UID))
-	if err != nil || !claim.Ended(pod) || claim.Tracked(pod) {
-		return false
-	}
-	w.change(func(now time.Time) { watched.told([]job.PodFact{see(pod).fact}, now) })
-	return true
 }
 
 // pod reads the Pod of this UID; it is nil when it is gone.
@@ -79,15 +70,7 @@ func (w *Watcher) examine(ctx context.Context, watched *watchedJob, pod *corev1.
 		if stored == nil {
 			return fmt.Errorf("%v Pod %s/%s: it has changed", verdict, pod.Namespace, pod.Name)
 		}
-		w.change(func(now time.Time) {
-			seen := see(stored)
-			// One that was counted has lost the watch's label for good.
-			if verdict == claim.Keep && claim.Ended(stored) && !claim.Tracked(stored) && !w.selector.Matches(labels.Set(stored.Labels)) {
-				watched.answer(seen.fact.UID, foundOut, seen, now)
-				return
-			}
-			watched.found(seen, now)
-		})
+		w.change(func(now time.Time) { watched.found(see(stored), now) })
 		return nil
 	}
 	w.change(func(now time.Time) { watched.answer(string(pod.UID), foundForeign, sight{}, now) })

@@ -42,9 +42,8 @@ func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, e
 		}
 	}
 	var lookErr error
-	seen := w.Job(key.namespace, key.name, key.uid)
 	if len(due.look) > 0 {
-		if lookErr = w.look(ctx, watched, seen, due.look); lookErr == nil {
+		if lookErr = w.look(ctx, watched, due.look); lookErr == nil {
 			again = queue.AtOnce
 		}
 	}
@@ -54,7 +53,7 @@ func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, e
 			return queue.AtOnce, errors.Join(lookErr, err)
 		}
 	}
-	switch {
+	switch seen := w.Job(key.namespace, key.name, key.uid); {
 	case len(due.facts) == 0 && due.project:
 		again, err = queue.AtOnce, w.project(ctx, watched, seen, due.ready)
 	case len(due.facts) == 0:
