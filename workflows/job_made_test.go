@@ -52,6 +52,19 @@ func TestPodsThatWereMadeWithTheJobAreThoseOfTheFirstPlan(t *testing.T) {
 	}
 }
 
+// The Pod of a run may end before the workflow of its Job begins. The first status then says that the Job is Complete.
+func TestAnEndThatIsToldBeforeTheFirstPlanIsInTheFirstStatus(t *testing.T) {
+	kube := newJobKube(t)
+	input := kube.withFirstPods(jobSpec(1, 1))
+	kube.after(0, func() { kube.end(1, corev1.PodSucceeded) })
+	if _, err := kube.runInput(input); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "active in the first status", kube.requests[0].Status.Active, 0)
+	expect(t, "succeeded in the first status", kube.requests[0].Status.Succeeded, 1)
+	expectList(t, "calls", kube.calls, protocol.CarryOutActivity)
+}
+
 // The Job was suspended after its Pods were made, and before its workflow has planned.
 func TestPodsThatWereMadeWithTheJobAndAreNotWantedAnyMore(t *testing.T) {
 	kube := newJobKube(t)

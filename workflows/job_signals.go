@@ -101,8 +101,8 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 		}
 		return
 	}
-	// The first plan finds Pods that may be there already, by their names. Facts about them would have all Pods listed.
-	if w.early = append(w.early, facts); w.planned || len(w.early) == maxEarly {
+	// The first plan finds Pods that may be there, by their names: facts of them would have all listed. A run's are known.
+	if w.early = append(w.early, facts); w.planned || len(w.state.Pods) > 0 || len(w.early) == maxEarly {
 		w.observe(ctx)
 	}
 }

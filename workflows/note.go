@@ -100,11 +100,10 @@ func decodeObject(object []byte, known []string) (read argument) {
 	return read
 }
 
-func decodeField(field json.RawMessage) string {
+func decodeField(field json.RawMessage) (text string) {
 	if len(field) == 0 || string(field) == "null" {
 		return ""
 	}
-	var text string
 	if json.Unmarshal(field, &text) != nil {
 		text = string(field)
 	}
