@@ -38,14 +38,11 @@ type newJobs struct {
 func (b *beginners) admit(job *batchv1.Job, now time.Time) (wait time.Duration) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	jobs := b.namespaces[job.Namespace]
-	if jobs == nil {
-		jobs = &newJobs{begun: map[types.UID]time.Time{}}
-		if b.namespaces == nil {
-			b.namespaces = map[string]*newJobs{}
-		}
-		b.namespaces[job.Namespace] = jobs
+	if b.namespaces == nil {
+		b.namespaces = map[string]*newJobs{}
 	}
+	jobs := cmp.Or(b.namespaces[job.Namespace], &newJobs{begun: map[types.UID]time.Time{}})
+	b.namespaces[job.Namespace] = jobs
 	age, room := now.Sub(job.CreationTimestamp.Time), jobs.room(now)
 	switch _, begun := jobs.begun[job.UID]; {
 	case begun, age < 0, age >= burstDelay:
@@ -69,10 +66,7 @@ func (b *beginners) admit(job *batchv1.Job, now time.Time) (wait time.Duration) 
 func (b *beginners) leave(job *batchv1.Job, now time.Time) []*batchv1.Job {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	jobs := b.namespaces[job.Namespace]
-	if jobs == nil {
-		return nil
-	}
+	jobs := cmp.Or(b.namespaces[job.Namespace], &newJobs{})
 	delete(jobs.begun, job.UID)
 	jobs.remove(job)
 	if len(jobs.begun)+len(jobs.waiting) == 0 {
@@ -92,12 +86,9 @@ func (n *newJobs) room(now time.Time) int {
 	return max(room, 0)
 }
 
-// remove takes out a Job that waits no longer. The first leaves most often, and thousands may wait.
+// remove takes out a Job that waits no longer.
 func (n *newJobs) remove(job *batchv1.Job) {
-	switch i, waits := slices.BinarySearchFunc(n.waiting, job, byAge); {
-	case waits && i == 0:
-		n.waiting = n.waiting[1:]
-	case waits:
+	if i, waits := slices.BinarySearchFunc(n.waiting, job, byAge); waits {
 		n.waiting = slices.Delete(n.waiting, i, i+1)
 	}
 }

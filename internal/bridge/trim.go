@@ -20,7 +20,7 @@ func trimCronJob(object any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("trim CronJob: got a %T", object)
 	}
-	trimmed := &ostinatov1.CronJob{ObjectMeta: trimMeta(cronJob.ObjectMeta), Spec: cronJob.Spec, Status: cronJob.Status}
+	trimmed := &ostinatov1.CronJob{ObjectMeta: k8s.TrimMeta(cronJob.ObjectMeta), Spec: cronJob.Spec, Status: cronJob.Status}
 	trimmed.Spec.JobTemplate = batchv1.JobTemplateSpec{}
 	return trimmed, nil
 }
@@ -41,9 +41,6 @@ func trimNativeCronJob(object any) (any, error) {
 }
 
 const (
-	// maxAnnotation bounds what is kept of an annotation's value, in bytes. Every value that
-	// can be read is shorter; of another the mistake is announced with its beginning.
-	maxAnnotation = 64
 	// maxText bounds the reason and the message of a condition.
 	maxText = 1024
 	// maxFailurePolicy bounds the podFailurePolicy that is kept, by its encoded size in bytes.
@@ -67,8 +64,8 @@ func (o ownership) trimJob(object any) (any, error) {
 		}
 		return trimmed, nil
 	}
-	keepAnnotations(&trimmed.ObjectMeta, job.Annotations, names.ScheduledTimestampAnnotation, names.InstantiateAnnotation)
-	keepAnnotations(&trimmed.ObjectMeta, job.Annotations, settingAnnotations...)
+	k8s.KeepAnnotations(&trimmed.ObjectMeta, job.Annotations, names.ScheduledTimestampAnnotation, names.InstantiateAnnotation)
+	k8s.KeepAnnotations(&trimmed.ObjectMeta, job.Annotations, settingAnnotations...)
 	if o.takeOver.Jobs {
 		trimmed.ManagedFields = statusWrites(job.ManagedFields)
 	}
@@ -76,7 +73,7 @@ func (o ownership) trimJob(object any) (any, error) {
 	trimmed.Spec.Selector = nil
 	trimPolicies(&trimmed.Spec)
 	trimmed.Spec.Template = corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: job.Spec.Template.Spec.RestartPolicy}}
-	keepAnnotations(&trimmed.Spec.Template.ObjectMeta, job.Spec.Template.Annotations, settingAnnotations...)
+	k8s.KeepAnnotations(&trimmed.Spec.Template.ObjectMeta, job.Spec.Template.Annotations, settingAnnotations...)
 	// A workflow that starts reads the indexes and the Pods off the Job itself.
 	trimmed.Status = job.Status
 	trimmed.Status.CompletedIndexes, trimmed.Status.FailedIndexes, trimmed.Status.UncountedTerminatedPods = "", nil, nil
@@ -107,29 +104,11 @@ func trimConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
 	return trimmed
 }
 
-// keepAnnotations copies the annotations of these names, as far as they can be read.
-func keepAnnotations(trimmed *metav1.ObjectMeta, annotations map[string]string, keep ...string) {
-	for _, annotation := range keep {
-		if value, ok := annotations[annotation]; ok {
-			metav1.SetMetaDataAnnotation(trimmed, annotation, k8s.Truncated(value, maxAnnotation))
-		}
-	}
-}
-
 // trimNativeMeta keeps of an object of batch/v1 that it is a probe.
 func trimNativeMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
-	trimmed := trimMeta(meta)
+	trimmed := k8s.TrimMeta(meta)
 	if value, ok := meta.Labels[probeLabel]; ok {
 		trimmed.Labels = map[string]string{probeLabel: value}
 	}
 	return trimmed
-}
-
-func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,
-		ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
-		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
-		OwnerReferences: k8s.TrimOwners(&meta),
-	}
 }

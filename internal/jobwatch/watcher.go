@@ -106,16 +106,11 @@ func trim(object any) (any, error) {
 		return object, nil
 	}
 	kept := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: found.Namespace, Name: found.Name, UID: found.UID, ResourceVersion: found.ResourceVersion,
-			CreationTimestamp: found.CreationTimestamp, DeletionTimestamp: found.DeletionTimestamp,
-		},
-		Spec:   batchv1.JobSpec{ManagedBy: found.Spec.ManagedBy, Suspend: found.Spec.Suspend},
-		Status: batchv1.JobStatus{StartTime: found.Status.StartTime},
+		ObjectMeta: k8s.TrimMeta(found.ObjectMeta),
+		Spec:       batchv1.JobSpec{ManagedBy: found.Spec.ManagedBy, Suspend: found.Spec.Suspend},
+		Status:     batchv1.JobStatus{StartTime: found.Status.StartTime},
 	}
-	if at, ok := found.Annotations[names.ScheduledTimestampAnnotation]; ok {
-		metav1.SetMetaDataAnnotation(&kept.ObjectMeta, names.ScheduledTimestampAnnotation, at)
-	}
+	k8s.KeepAnnotations(&kept.ObjectMeta, found.Annotations, names.ScheduledTimestampAnnotation)
 	for _, condition := range found.Status.Conditions {
 		kept.Status.Conditions = append(kept.Status.Conditions, batchv1.JobCondition{Type: condition.Type, Status: condition.Status})
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxAnnotation bounds an annotation's value, in bytes. Every value that can be read is shorter.
+	// maxAnnotation bounds what is kept of an annotation's value, in bytes: every value that can be read is shorter.
 	maxAnnotation = 64
 	// maxReference bounds the texts of an owner reference, which the API server takes in any length. No object has a longer name.
 	maxReference = 253
@@ -36,7 +36,7 @@ func TrimPod(object any) (any, error) {
 		return object, nil
 	}
 	return &corev1.Pod{
-		ObjectMeta: trimMeta(pod.ObjectMeta),
+		ObjectMeta: trimPodMeta(pod.ObjectMeta),
 		Spec: corev1.PodSpec{
 			NodeName:       pod.Spec.NodeName,
 			RestartPolicy:  pod.Spec.RestartPolicy,
@@ -53,35 +53,39 @@ func TrimPod(object any) (any, error) {
 	}, nil
 }
 
-func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
-	trimmed := metav1.ObjectMeta{
-		Name:                       meta.Name,
-		Namespace:                  meta.Namespace,
-		UID:                        meta.UID,
-		ResourceVersion:            meta.ResourceVersion,
-		CreationTimestamp:          meta.CreationTimestamp,
-		DeletionTimestamp:          meta.DeletionTimestamp,
-		DeletionGracePeriodSeconds: meta.DeletionGracePeriodSeconds,
-		ManagedFields:              trimManagedFields(meta.ManagedFields),
-	}
+func trimPodMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
+	trimmed := TrimMeta(meta)
+	trimmed.DeletionGracePeriodSeconds, trimmed.ManagedFields = meta.DeletionGracePeriodSeconds, trimManagedFields(meta.ManagedFields)
 	// These are the annotations that PodFact reads.
-	for _, key := range []string{
-		batchv1.JobCompletionIndexAnnotation, batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation,
-		names.EvidenceAnnotation, names.RemovedAnnotation,
-	} {
-		if value, ok := meta.Annotations[key]; ok {
-			metav1.SetMetaDataAnnotation(&trimmed, key, Truncated(value, maxAnnotation))
-		}
-	}
+	KeepAnnotations(&trimmed, meta.Annotations, batchv1.JobCompletionIndexAnnotation, batchv1.JobIndexFailureCountAnnotation,
+		batchv1.JobIndexIgnoredFailureCountAnnotation, names.EvidenceAnnotation, names.RemovedAnnotation)
 	if slices.Contains(meta.Finalizers, names.TrackingFinalizer) {
 		trimmed.Finalizers = []string{names.TrackingFinalizer}
 	}
-	trimmed.OwnerReferences = TrimOwners(&meta)
 	var cut bool
 	if trimmed.Labels, cut = trimLabels(meta.Labels, trimmed.OwnerReferences); cut || meta.Annotations[labelsCut] != "" {
 		metav1.SetMetaDataAnnotation(&trimmed, labelsCut, "true")
 	}
 	return trimmed
+}
+
+// TrimMeta keeps which object it is, of which version, its times and the reference to its controller.
+func TrimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,
+		ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
+		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
+		OwnerReferences: TrimOwners(&meta),
+	}
+}
+
+// KeepAnnotations copies the annotations of these names, as far as they can be read.
+func KeepAnnotations(trimmed *metav1.ObjectMeta, annotations map[string]string, keep ...string) {
+	for _, annotation := range keep {
+		if value, ok := annotations[annotation]; ok {
+			metav1.SetMetaDataAnnotation(trimmed, annotation, Truncated(value, maxAnnotation))
+		}
+	}
 }
 
 // TrimOwners keeps the reference to an object's controller.

@@ -163,8 +163,7 @@ func (p *pass) dueStart() *Start {
 }
 
 // startBefore returns when a due run may not start any more, as tooLate and advance will say then.
-func (p *pass) startBefore(due time.Time) time.Time {
-	var before time.Time
+func (p *pass) startBefore(due time.Time) (before time.Time) {
 	if len(p.state.Calendar.Upcoming) > 0 && !p.spec.inOrder() {
 		before = p.state.Calendar.Upcoming[0]
 	}

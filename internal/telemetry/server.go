@@ -57,7 +57,7 @@ type Server struct {
 }
 
 // Serve listens at once, so that a taken port is an error here, and serves until Close.
-func Serve(options ServerOptions) (*Server, error) {
+func Serve(options ServerOptions) (_ *Server, err error) {
 	metrics := http.NewServeMux()
 	handle := func(pattern string, handler http.Handler) {
 		if options.MetricsAccess != nil {
@@ -81,7 +81,6 @@ func Serve(options ServerOptions) (*Server, error) {
 	options.Health.register(health, options.Logger)
 
 	server := &Server{}
-	var err error
 	if server.MetricsAddress, err = server.listen(options.MetricsAddress, options.MetricsTLS, metrics, "metrics", options.Logger); err != nil {
 		return nil, err
 	}
