@@ -69,7 +69,7 @@ func trimPodMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	return trimmed
 }
 
-// TrimMeta keeps which object it is, of which version, its times and the reference to its controller.
+// TrimMeta keeps the identity, version and times of an object, and the reference to its controller.
 func TrimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,

@@ -124,7 +124,7 @@ func TestAJobThatIsSeenIsNotReadForItsReadiness(t *testing.T) {
 	}
 }
 
-// The release for good takes the watch's label away. The workflow has found the end by itself, so nobody was told of it.
+// A release removes the watch's label. The workflow has found the end of this Pod itself, so PodWatch has not sent it.
 func TestAPodThatAFinishedJobHasReleasedIsReadOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod  podBuilder

@@ -30,7 +30,7 @@ type podWatch struct {
 	agenda  *play.Agenda
 	tell    func(play.Signal)
 	pods    map[types.UID]*watched
-	// due are the Pods of which the workflow has to hear.
+	// due are the Pods whose facts are to be sent.
 	due  map[types.UID]*watched
 	last time.Time
 }
