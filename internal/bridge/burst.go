@@ -43,13 +43,13 @@ func (b *beginners) admit(job *batchv1.Job, now time.Time) (wait time.Duration) 
 	}
 	jobs := cmp.Or(b.namespaces[job.Namespace], &newJobs{begun: map[types.UID]time.Time{}})
 	b.namespaces[job.Namespace] = jobs
-	age, room := now.Sub(job.CreationTimestamp.Time), jobs.room(now)
+	age, free := now.Sub(job.CreationTimestamp.Time), jobs.free(now)
 	switch _, begun := jobs.begun[job.UID]; {
 	case begun, age < 0, age >= burstDelay:
 		// One from the future, by this clock, might wait for as long as clocks differ.
-	case age < podsFirst && (room == 0 || len(jobs.waiting) >= burst):
+	case age < podsFirst && (free == 0 || len(jobs.waiting) >= burst):
 		wait = podsFirst - age
-	case room == 0:
+	case free == 0:
 		wait = burstDelay - age
 	}
 	jobs.remove(job)
@@ -72,18 +72,18 @@ func (b *beginners) leave(job *batchv1.Job, now time.Time) []*batchv1.Job {
 	if len(jobs.begun)+len(jobs.waiting) == 0 {
 		delete(b.namespaces, job.Namespace)
 	}
-	return slices.Clone(jobs.waiting[:min(jobs.room(now), len(jobs.waiting))])
+	return slices.Clone(jobs.waiting[:min(jobs.free(now), len(jobs.waiting))])
 }
 
-// room returns how many Jobs may begin.
-func (n *newJobs) room(now time.Time) int {
-	room := burst
+// free returns how many Jobs may begin.
+func (n *newJobs) free(now time.Time) int {
+	free := burst
 	for _, created := range n.begun {
 		if now.Sub(created) < burstDelay {
-			room--
+			free--
 		}
 	}
-	return max(room, 0)
+	return max(free, 0)
 }
 
 // remove takes out a Job that waits no longer.
