@@ -64,7 +64,7 @@ func (p Plan) Asked() State {
 		state = p.Next
 		state.Judged = p.before.Judged
 	}
-	state.Unanswered = state.Unanswered || p.Status != nil
+	state.Unanswered, state.UnknownPods = state.Unanswered || p.Status != nil, state.UnknownPods || len(p.Creates) > 0
 	if !p.decides() {
 		return state
 	}
@@ -81,7 +81,8 @@ func (p Plan) Asked() State {
 	return state
 }
 
-// Terminated takes in the answer to a Plan that terminates: the Pods as they are then.
+// Terminated takes in the answer to a Plan that terminates: the Pods as they are then. A create that had no answer
+// may still come after that, so another list follows.
 func (p Plan) Terminated(list List, asked, now time.Time) State {
 	state := p.Asked()
 	state.Judged, state.Unanswered = p.Next.Judged, p.before.Unanswered
@@ -97,13 +98,12 @@ func (p Plan) Terminated(list List, asked, now time.Time) State {
 			pod.Retry = pod.Retry.refused(p.podRetryCap, failure.Message, now)
 		}
 	}
-	state.Concluded = state.Verdict != (Verdict{})
+	state.Concluded, state.UnknownPods = state.Verdict != (Verdict{}), p.before.UnknownPods
 	return state
 }
 
-// resolve decides from a list about a Pod whose delete was under way. One that had ended before
-// is counted, and an unchanged one is still the Job's. One that has only lost its finalizer is
-// yet to be deleted. One that was deleted for a failure counts as failed, however it ended.
+// resolve decides from a list about a Pod whose delete was under way. One that had ended before is counted, an unchanged
+// one is the Job's, one without its finalizer is yet to be deleted, and one that was deleted for a failure has failed.
 func (s State) resolve(pod *Pod, listed bool) {
 	verdict := s.decided()
 	removed := verdict == nil && (!listed || !pod.Tracked)

@@ -69,6 +69,14 @@ func table() []scenario {
 			Steps:   []step{{At: 26 * time.Second, Does: "protect"}, suspending(60 * time.Second), {At: 62 * time.Second, Does: "accept"}},
 		},
 		{
+			Name: "15: a suspension is signalled while a Pod is created after a failure", Spec: spec(3, 8), Lasts: 63 * time.Second,
+			Courses: []course{
+				{Takes: 90 * time.Second, Grace: 2 * time.Second}, {Takes: 20 * time.Second, Grace: 12 * time.Second},
+				{Takes: 9 * time.Second, Grace: 2 * time.Second, Exit: 1}, {Takes: 45 * time.Second, Grace: 2 * time.Second},
+			},
+			Steps: []step{{At: 21 * time.Second, Does: "suspend"}},
+		},
+		{
 			Name: "9: a rebuild meets a failed Pod that is counted and not released", Spec: perIndex, Lasts: 3 * time.Minute,
 			Courses: []course{{Takes: 10 * time.Second, Exit: 1}},
 			Steps:   []step{{At: 5 * time.Second, Does: "webhook"}, {At: 15 * time.Second, Does: "anew"}, {At: 40 * time.Second, Does: "accept"}},
