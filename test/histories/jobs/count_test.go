@@ -98,7 +98,7 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 	case one.removed, one.created.After(decided):
 		return job.PodUncounted, true
 	case one.phase == corev1.PodSucceeded && before(one.ended) && (one.deleted.IsZero() || !one.deleted.Before(one.ended)):
-		return job.PodSucceeded, !beyond
+		return job.PodSucceeded, !beyond && !o.overtaken(one)
 	case one.phase == corev1.PodSucceeded && one.ended.Before(decided):
 		return job.PodSucceeded, false
 	case one.failedItself() && before(one.ended):
@@ -112,6 +112,12 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 		return job.PodFailed, fails && before(one.created) && !beyond && one.deleted.IsZero()
 	}
 	return job.PodFailed, false
+}
+
+// overtaken reports whether the Pod was deleted for the end of the Job and had ended since the list that says it runs. Such a
+// Pod counts as running then, as upstream counts by its cache.
+func (o outcome) overtaken(one *life) bool {
+	return one.byOstinato && !one.deleted.Before(one.ended) && one.deleted.Sub(one.ended) <= o.scenario.Lists+unsure
 }
 
 // fewest is the least number of completions that the Job had: whether a Pod beyond it counts depends on when it is known.

@@ -33,14 +33,19 @@ func (o outcome) Effects() int    { return o.effects }
 func (o outcome) Failure() string { return o.failure }
 
 // Text has no times: a task that is repeated may meet the status that its second plan has written with its first, and is refused for a
-// second. It is empty where lists take time: a crash costs that of the list that is repeated.
+// second. It does not say how a Pod ended that Ostinato had deleted, since a write more delays the delete by a millisecond. It is empty
+// where lists take time: a crash costs that of the list that is repeated.
 func (o outcome) Text() string {
 	if o.scenario.Lists > 0 {
 		return ""
 	}
 	var lines []string
 	for _, one := range o.lives {
-		lines = append(lines, fmt.Sprintf("Pod %s %s %d, deleted %t, removed %t, kept %t", one.fact.UID, one.phase, one.exit, !one.deleted.IsZero(), one.removed, one.released.IsZero()))
+		end := fmt.Sprintf("%s %d", one.phase, one.exit)
+		if one.byOstinato && !one.deleted.After(one.ended) {
+			end = "ends"
+		}
+		lines = append(lines, fmt.Sprintf("Pod %s %s, deleted %t, removed %t, kept %t", one.fact.UID, end, !one.deleted.IsZero(), one.removed, one.released.IsZero()))
 	}
 	slices.Sort(lines)
 	status := o.job.Status
