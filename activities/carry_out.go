@@ -55,8 +55,10 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	}
 	events := a.Events.besides(len(request.Events))
 	pace, _ := a.pace(len(request.Creates)+len(request.Deletes), len(request.Releases))
-	result.Created, result.Refused, err = a.createPods(ctx, owner, request.Creates, request.Status, events, pace)
-	if err != nil || result.Refused != nil {
+	// An attempt that is given up ends with the answers to its creates, so that no Pod comes beside the next plan.
+	result.Created, result.Refused, err = a.createPods(context.WithoutCancel(ctx), owner, request.Creates, request.Status, events,
+		func(context.Context) error { return pace(ctx) })
+	if err = cmp.Or(err, ctx.Err()); err != nil || result.Refused != nil {
 		return result, err
 	}
 	err = eachTarget(request.Deletes, &result.Report, func(target job.Delete) (job.Report, error) {

@@ -114,8 +114,8 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 // podRequestTimeout bounds a create: an admission webhook may take thirty seconds.
 const podRequestTimeout = 30 * time.Second
 
-// requestPod creates a Pod, and calls created where it did. The request goes on where the attempt that sent it is given up,
-// and the next attempt waits for its answer: a create that a client breaks off behind admission uses up quota for minutes
+// requestPod creates a Pod, and calls created where it did. The request goes on when the attempt that sent it is over, and
+// the next attempt waits for its answer: a create that a client breaks off behind admission uses up quota for minutes
 // without a Pod, and nobody emits the Event of one that succeeds.
 func (a *Activities) requestPod(ctx context.Context, owner *batchv1.Job, pod *corev1.Pod, created func()) (*corev1.Pod, error) {
 	answer := a.podRequests.DoChan(fmt.Sprintf("%s/%s/%s", pod.Namespace, owner.UID, pod.Name), func() (any, error) {
@@ -214,4 +214,4 @@ func jobSubject(owner *batchv1.Job) subject {
 }
 
 // atOnce waits for nothing.
-func atOnce(context.Context) error { return nil }
+func atOnce(ctx context.Context) error { return ctx.Err() }

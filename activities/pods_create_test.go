@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -83,30 +84,47 @@ func (s slowServer) wait(ctx context.Context) error {
 	}
 }
 
-// A create that takes longer than an attempt is not broken off: its Event comes, and the next attempt has its answer.
+// A create that takes longer than an attempt is not broken off: the attempt ends with its answer, its Event comes, and an
+// attempt beside it has the answer too. An attempt that is given up sends no other create.
 func TestACreateOutlastsTheAttemptThatSentIt(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil)
 	api := slowServer{s.kubernetes, make(chan struct{}, 2), make(chan struct{})}
 	s.options.Kubernetes = api
 	s.activities = activities.New(s.options)
-	request := s.planned(protocol.JobRequest{Job: jobRef, Creates: creates(1)}).(protocol.JobRequest)
-	attempt, giveUp := context.WithCancel(t.Context())
-	go func() {
-		<-api.asked
-		giveUp()
-	}()
-	if _, err := s.activities.CarryOut(attempt, request); !errors.Is(err, context.Canceled) {
-		t.Fatalf("the attempt that was given up: %v", err)
+	carryOut := func(ctx context.Context, request protocol.JobRequest) chan error {
+		ended := make(chan error, 1)
+		go func() {
+			result, err := s.activities.CarryOut(ctx, request)
+			if err == nil && len(result.Created) != 1 {
+				err = fmt.Errorf("created %v", result.Created)
+			}
+			ended <- err
+		}()
+		return ended
 	}
-	next, giveUpNext := context.WithCancel(t.Context())
-	giveUpNext()
-	if _, err := s.activities.CarryOut(next, request); !errors.Is(err, context.Canceled) || len(api.asked) != 0 {
-		t.Fatalf("the next one, while there is no answer: %v, and a second request %d", err, len(api.asked))
+	request := s.planned(protocol.JobRequest{Job: jobRef, Creates: creates(2)}).(protocol.JobRequest)
+	attempt, giveUp := context.WithCancel(t.Context())
+	ended := carryOut(attempt, request)
+	<-api.asked
+	giveUp()
+	request.Creates = request.Creates[:1]
+	next := carryOut(t.Context(), request)
+	select {
+	case err := <-ended:
+		t.Fatalf("the attempt that was given up ended before its create had an answer: %v", err)
+	case err := <-next:
+		t.Fatalf("the next attempt ended before the create had an answer: %v", err)
+	case <-time.After(200 * time.Millisecond):
 	}
 	close(api.may)
-	result, err := s.activities.CarryOut(t.Context(), request)
-	if err != nil || len(result.Created) != 1 {
-		t.Fatalf("created %v, %v", result.Created, err)
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the attempt that was given up: %v", err)
+	}
+	if err := <-next; err != nil {
+		t.Errorf("the next attempt: %v", err)
+	}
+	if len(api.asked) != 0 {
+		t.Errorf("%d more creates were sent", len(api.asked))
 	}
 	if events := s.recorded(); !slices.Equal(events, []string{"Normal SuccessfulCreate Created pod: " + request.Creates[0].Name}) {
 		t.Errorf("events %v", events)

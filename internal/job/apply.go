@@ -51,7 +51,7 @@ type PodFailure struct {
 func Apply(plan Plan, report Report, now time.Time) State {
 	if report.Error != "" {
 		state := plan.Asked()
-		state.ErrorRetry, state.UnknownPods = state.ErrorRetry.refused(retryCap, report.Error, now), plan.before.UnknownPods
+		state.ErrorRetry = state.ErrorRetry.refused(retryCap, report.Error, now)
 		return state
 	}
 	state := plan.Next

@@ -33,7 +33,7 @@ func decide(state State, spec Spec, now time.Time, listed bool) Plan {
 	p.state.Indexes = slices.Clone(state.Indexes)
 	p.state.Silence.Since = cmp.Or(p.state.Silence.Since, p.now)
 	p.clockPending()
-	unknownPodsDue := p.state.UnknownPods && !(p.state.NeedsList && p.suspends()) && !p.waits(p.state.Listing.Add(unknownPodsEvery), WakeList)
+	unknownPodsDue := p.state.UnknownPods && !p.waits(p.state.Listing.Add(unknownPodsEvery), WakeList)
 	switch {
 	case p.waits(p.state.ErrorRetry.Until, WakeErrorRetry):
 		retry := p.state.ErrorRetry

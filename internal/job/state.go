@@ -61,8 +61,8 @@ type State struct {
 	Listing time.Time `json:"listing,omitzero"`
 	// NeedsList: the Pods must be listed before anything else is planned.
 	NeedsList bool `json:"doubtful,omitempty"`
-	// UnknownPods: there may be Pods that are not in Pods, so they must be listed soon. A fact named one (it is late or made
-	// up, or the Pod was let go and adopted again), or a plan that creates has had no answer.
+	// UnknownPods: a fact named a Pod that is not in Pods, so they must be listed soon. The fact is
+	// late or made up, the Pod was let go and adopted again, or its create had no answer.
 	UnknownPods bool `json:"strange,omitempty"`
 	// Rebuild: the State is wrong, since it lacks the Job's past or somebody else has counted.
 	Rebuild bool `json:"rebuild,omitempty"`

@@ -64,7 +64,7 @@ func (p Plan) Asked() State {
 		state = p.Next
 		state.Judged = p.before.Judged
 	}
-	state.Unanswered, state.UnknownPods = state.Unanswered || p.Status != nil, state.UnknownPods || len(p.Creates) > 0
+	state.Unanswered = state.Unanswered || p.Status != nil
 	if !p.decides() {
 		return state
 	}
@@ -81,8 +81,7 @@ func (p Plan) Asked() State {
 	return state
 }
 
-// Terminated takes in the answer to a Plan that terminates: the Pods as they are then. A create that had no answer
-// may still come after that, so another list follows.
+// Terminated takes in the answer to a Plan that terminates: the Pods as they are then.
 func (p Plan) Terminated(list List, asked, now time.Time) State {
 	state := p.Asked()
 	state.Judged, state.Unanswered = p.Next.Judged, p.before.Unanswered
@@ -98,7 +97,7 @@ func (p Plan) Terminated(list List, asked, now time.Time) State {
 			pod.Retry = pod.Retry.refused(p.podRetryCap, failure.Message, now)
 		}
 	}
-	state.Concluded, state.UnknownPods = state.Verdict != (Verdict{}), p.before.UnknownPods
+	state.Concluded = state.Verdict != (Verdict{})
 	return state
 }
 
@@ -106,9 +105,8 @@ func (p Plan) Terminated(list List, asked, now time.Time) State {
 // one is the Job's, one without its finalizer is yet to be deleted, and one that was deleted for a failure has failed.
 func (s State) resolve(pod *Pod, listed bool) {
 	verdict := s.decided()
-	removed := verdict == nil && (!listed || !pod.Tracked)
 	succeeds := verdict != nil && !verdict.failure() && (!listed || pod.Deleting)
-	if pod.Fate == Undecided && (removed || succeeds) {
+	if removed := verdict == nil && (!listed || !pod.Tracked); pod.Fate == Undecided && (removed || succeeds) {
 		pod.Fate = PodUncounted
 	}
 	fails := verdict != nil && verdict.failure() && listed && pod.Deleting && pod.Fate == Undecided

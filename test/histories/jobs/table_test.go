@@ -21,6 +21,8 @@ func table() []scenario {
 	succeeding.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](1)}}}
 	late := spec(3, 3)
 	late.ActiveDeadlineSeconds, late.PodFailurePolicy = ptr.To[int64](30), failsBy(terminated)
+	ending := indexed(2, 6)
+	ending.BackoffLimitPerIndex, ending.ActiveDeadlineSeconds = ptr.To[int32](2), ptr.To[int64](21)
 	return []scenario{
 		{
 			Name: "three Pods succeed", Spec: spec(2, 3), Lasts: 2 * time.Minute,
@@ -75,6 +77,10 @@ func table() []scenario {
 				{Takes: 9 * time.Second, Grace: 2 * time.Second, Exit: 1}, {Takes: 45 * time.Second, Grace: 2 * time.Second},
 			},
 			Steps: []step{{At: 21 * time.Second, Does: "suspend"}},
+		},
+		{
+			Name: "16: a Pod is created after a failure as the deadline ends", Spec: ending, Lasts: 2 * time.Minute, Watched: 40 * time.Millisecond,
+			Courses: []course{{Takes: 8 * time.Second, Grace: 2 * time.Second, Exit: 1}},
 		},
 		{
 			Name: "9: a rebuild meets a failed Pod that is counted and not released", Spec: perIndex, Lasts: 3 * time.Minute,
