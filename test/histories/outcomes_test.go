@@ -287,10 +287,10 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 	suspended := func(at time.Time) bool {
 		return slices.ContainsFunc(o.specs(), func(one stretch) bool { return one.spec.Suspend && one.from.Before(at) && one.to.After(at) })
 	}
+	// The workflow may not have heard yet that the CronJob is suspended, or resumed.
+	known := slices.IndexFunc(o.heard, func(one stretch) bool { return !last.After(one.to) })
 	switch {
 	case entry.Reason == ledger.ReasonSuspended:
-		// The workflow may not have heard yet that it is resumed.
-		known := slices.IndexFunc(o.heard, func(one stretch) bool { return !last.After(one.to) })
 		if !slices.ContainsFunc(between, func(one stretch) bool { return one.spec.Suspend }) && (known < 0 || !o.heard[known].spec.Suspend) {
 			return "the CronJob was not suspended"
 		}
@@ -304,7 +304,7 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 			return "each schedule since names it"
 		}
 	case entry.Reason == ledger.ReasonOutage, entry.Reason == ledger.ReasonStartingDeadlineExceeded:
-		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) {
+		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) && (known < 0 || o.heard[known].spec.Suspend) {
 			return "the CronJob was suspended then"
 		}
 	case entry.Outcome == ledger.FailedToCreate:
