@@ -18,6 +18,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/test/harness"
@@ -154,9 +155,17 @@ func silentNode(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
-	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(number)
-	if _, err := nodes.UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+	// The node controllers label and taint a new node meanwhile.
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		fresh, err := nodes.Get(t.Context(), node.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		fresh.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
+		fresh.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(number)
+		_, err = nodes.UpdateStatus(t.Context(), fresh, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return node.Name
