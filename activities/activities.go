@@ -135,11 +135,12 @@ func (a *Activities) RegisterBulk(registry Registry) {
 	register(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
 }
 
-// register registers an activity that is about an object. It refuses what no workflow asks for before anything is asked of the
-// API server, counts what it refuses, and says who has asked. The activity reports, as long as it is under way, that it goes on.
+// register registers an activity that is about an object and serves that object's own workflow alone. It refuses everything
+// else before anything is asked of the API server, counts what it refuses, and logs who has asked. The activity reports, as
+// long as it is under way, that it goes on.
 func register[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, perform func(context.Context, Request) (Result, error)) {
 	registry.RegisterActivityWithOptions(func(ctx context.Context, request Request) (result Result, err error) {
-		if err = a.serves(about(request)); err == nil {
+		if err = a.serves(activity.GetInfo(ctx), about(request)); err == nil {
 			kept, stop := a.keep(ctx)
 			defer stop()
 			result, err = perform(kept, request)
@@ -162,7 +163,7 @@ func (a *Activities) jobWorkflow(namespace, name string) string {
 // refusedReasons are the types of the errors by which an activity refuses a request that no
 // workflow of Ostinato's makes, and the reason of a Refusal that says the same of a start or of Pods.
 var refusedReasons = []string{
-	protocol.InvalidRequestErrorType, NotServedErrorType, NotTakenOverErrorType, ledger.NotPrescribed,
+	protocol.InvalidRequestErrorType, OtherWorkflowErrorType, NotServedErrorType, NotTakenOverErrorType, ledger.NotPrescribed,
 }
 
 // refusalsLogged is how many refused requests a second are logged, with who asked. Whoever may write

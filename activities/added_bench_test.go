@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/workflow"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -59,6 +61,8 @@ func BenchmarkAddedToARun(b *testing.B) {
 	gate := newEventGate(prometheus.NewRegistry())
 	events := []event.Event{event.Normal(event.SuccessfulCreate, "Created job hello-1")}
 	start := schedule.Start{Name: names.ScheduledJob("hello", now.Truncate(time.Minute)), Scheduled: now.Truncate(time.Minute)}
+	kind, id := aJob(reference).workflow("")
+	info := activity.Info{WorkflowType: &workflow.Type{Name: kind}, WorkflowExecution: workflow.Execution{ID: id}}
 	fail := func(err error) {
 		if err != nil {
 			b.Fatal(err)
@@ -69,7 +73,7 @@ func BenchmarkAddedToARun(b *testing.B) {
 			fail(json.Unmarshal(*data, empty()))
 		}
 		for range 5 {
-			fail(a.serves(aJob(reference)))
+			fail(a.serves(info, aJob(reference)))
 			fail(event.Validate(events))
 			gate.pass("shop")
 			a.countRefused(b.Context(), protocol.CarryOutActivity, protocol.JobResult{}, nil)

@@ -26,6 +26,8 @@ const (
 	TooEarlyErrorType = "TooEarly"
 	// WorkerStoppingErrorType: the worker shuts down; retryable, at once, elsewhere.
 	WorkerStoppingErrorType = "WorkerStopping"
+	// OtherWorkflowErrorType: a workflow that is not the object's own has asked, or none. It is not retryable.
+	OtherWorkflowErrorType = "OtherWorkflow"
 	// NotServedErrorType: the object is in a namespace that is not in Options.Namespaces. Like the next one it is not
 	// retryable, since all workers of a cluster serve the same.
 	NotServedErrorType = "NamespaceNotServed"

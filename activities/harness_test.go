@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +25,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/fixture"
+	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/job"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -45,6 +48,8 @@ type stage struct {
 	registry   *prometheus.Registry
 	options    activities.Options
 	activities *activities.Activities
+	// by is the workflow that asks: the object's own, unless a test says otherwise.
+	by func(request any) asking.Workflow
 }
 
 type option func(*activities.Options)
@@ -65,6 +70,7 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 		cronJobs:   k8sfake.NewCronJobs(cronJobs...),
 		events:     record.NewFakeRecorder(1000),
 		registry:   prometheus.NewRegistry(),
+		by:         asking.Own,
 	}
 	k8sfake.Identify(s.kubernetes, scheduled.Add(3*time.Second))
 	// The fake API server answers a JSON patch whose test fails with an error of no kind.
@@ -92,6 +98,7 @@ func (s *stage) environment() *testsuite.TestActivityEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	environment := suite.NewTestActivityEnvironment()
 	environment.SetTestTimeout(time.Minute)
+	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{asking.Interceptor(s.by)}})
 	s.activities.RegisterControl(environment)
 	s.activities.RegisterBulk(environment)
 	s.activities.RegisterWatch(environment)

@@ -11,11 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/fixture/asking"
 )
 
 // An attempt that Temporal takes for lost is repeated, and its answer is dropped: one that waits for a slow API server says in
@@ -36,6 +39,7 @@ func TestEveryActivityOfASlowAPIServerHeartbeats(t *testing.T) {
 			var suite testsuite.WorkflowTestSuite
 			environment := suite.NewTestWorkflowEnvironment()
 			environment.SetTestTimeout(time.Minute)
+			environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{asking.Interceptor(asking.Own)}})
 			s.activities.RegisterControl(environment)
 			s.activities.RegisterBulk(environment)
 			call := func(ctx workflow.Context) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -28,9 +30,28 @@ func aJob(reference protocol.ObjectReference) subject { return subject{reference
 
 func aCronJob(reference protocol.ObjectReference) subject { return subject{reference, false} }
 
-// serves returns an error that is not to be retried for what can't be the reference of an object, and for
-// an object that this worker does not serve.
-func (a *Activities) serves(object subject) error {
+// workflow returns the type and the ID of the object's own workflow.
+func (s subject) workflow(cluster names.Cluster) (kind, id string) {
+	if s.job {
+		return protocol.JobWorkflow, cluster.JobWorkflowID(s.Namespace, s.Name)
+	}
+	return protocol.CronJobWorkflow, s.CronJobWorkflowID(cluster)
+}
+
+// mayAsk returns an error that is not to be retried unless the object's own workflow has scheduled the activity. A
+// standalone activity has no workflow.
+func (a *Activities) mayAsk(info activity.Info, object subject) error {
+	kind, id := object.workflow(a.Cluster)
+	if info.WorkflowExecution.ID == id && info.WorkflowType != nil && info.WorkflowType.Name == kind {
+		return nil
+	}
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(
+		"only workflow %q of type %s may ask for this: signal it, or edit the object", id, kind), OtherWorkflowErrorType, nil)
+}
+
+// serves returns an error that is not to be retried for what can't be the reference of an object, for an object that this
+// worker does not serve, and for an activity that the object's own workflow has not scheduled.
+func (a *Activities) serves(info activity.Info, object subject) error {
 	if err := object.Validate(); err != nil {
 		return invalidRequest(err)
 	}
@@ -43,7 +64,7 @@ func (a *Activities) serves(object subject) error {
 			object.Namespace, object.Name), NotTakenOverErrorType, nil)
 	}
 	if k8s.Serves(a.Namespaces, object.Namespace) {
-		return nil
+		return a.mayAsk(info, object)
 	}
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(
 		"this worker does not serve namespace %q of %s, but %s: add it to --namespaces of every worker and bridge, and give them its rights (deploy/namespace)",

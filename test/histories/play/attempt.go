@@ -11,6 +11,8 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+
+	"ostinato.dev/ostinato/internal/fixture/asking"
 )
 
 // Attempt is one of an activity, until its context ends.
@@ -43,12 +45,14 @@ func start(within context.Context, perform Attempt, timeout time.Duration) *Runn
 	return r
 }
 
-// Environment returns a test environment for one attempt, which says nothing and ends with a context.
+// Environment returns a test environment for one attempt of the object's own workflow, which says nothing and ends with a context.
 func Environment(within context.Context) *testsuite.TestActivityEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(Silent())
 	environment := suite.NewTestActivityEnvironment()
-	return environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&bounded{within: within}}})
+	return environment.SetWorkerOptions(worker.Options{
+		Interceptors: []interceptor.WorkerInterceptor{&bounded{within: within}, asking.Interceptor(asking.Own)},
+	})
 }
 
 // bounded ends activities with a context.
