@@ -61,11 +61,14 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	if err = cmp.Or(err, ctx.Err()); err != nil || result.Refused != nil {
 		return result, err
 	}
+	pods := a.seekPods(ctx, owner, request)
 	err = eachTarget(request.Deletes, &result.Report, func(target job.Delete) (job.Report, error) {
-		if err := pace(ctx); err != nil {
-			return job.Report{}, outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
-		}
-		return a.deletePod(ctx, owner, target, false, events)
+		return pods.act(target.UID, "", func() (job.Report, error) {
+			if err := pace(ctx); err != nil {
+				return job.Report{}, outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
+			}
+			return a.deletePod(ctx, owner, target, false, events)
+		})
 	})
 	if err != nil {
 		return result, err
@@ -78,12 +81,14 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		a.Metrics.countHandled(request.Handled)
 		a.Events.on(aJob(request.Job), request.Events...)
 	}
-	result.Logs = a.readLogs(ctx, owner, request.Releases)
+	result.Logs = a.readLogs(ctx, owner, request.Releases, pods)
 	err = eachTarget(request.Releases, &result.Report, func(release job.Release) (job.Report, error) {
-		if err := pace(ctx); err != nil {
-			return job.Report{}, outage(err, "wait to release Pod %s/%s", owner.Namespace, release.Name)
-		}
-		return a.releasePod(ctx, owner, release)
+		return pods.act(release.UID, release.Phase, func() (job.Report, error) {
+			if err := pace(ctx); err != nil {
+				return job.Report{}, outage(err, "wait to release Pod %s/%s", owner.Namespace, release.Name)
+			}
+			return a.releasePod(ctx, owner, release)
+		})
 	})
 	return result, err
 }

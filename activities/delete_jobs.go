@@ -28,8 +28,11 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 	if made {
 		fresh = live
 	}
+	jobs := a.seekJobs(ctx, cronJob)
 	parts, err := gather(request.Replace, func(target schedule.Delete) (part protocol.StartRunResult, err error) {
-		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, fresh)
+		found, err := jobs.find(target.UID, func() (*batchv1.Job, error) {
+			return a.controlledJob(ctx, cronJob, target.Name, target.UID, fresh)
+		})
 		if err != nil {
 			return part, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
 		}
@@ -75,9 +78,12 @@ func (a *Activities) deleteReplaced(ctx context.Context, cronJob *ostinatov1.Cro
 // CronJob's. The others are tried again later.
 func (a *Activities) prune(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.WriteStatusRequest) (pruned []string) {
 	events := a.Events.besides(len(request.Events))
+	jobs := a.seekJobs(ctx, cronJob)
 	gone, _ := gather(request.Prune, func(target schedule.Delete) (bool, error) {
 		target.Replaced = false
-		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, cached)
+		found, err := jobs.find(target.UID, func() (*batchv1.Job, error) {
+			return a.controlledJob(ctx, cronJob, target.Name, target.UID, cached)
+		})
 		if err != nil || found == nil {
 			return err == nil, nil
 		}

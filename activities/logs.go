@@ -60,7 +60,7 @@ type allNodes struct{}
 
 // readLogs reads the ends of the logs that the releases ask for. It never fails: a
 // log that can't be read in time is missing, with the reason.
-func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases []job.Release) []job.PodLog {
+func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases []job.Release, pods soughtPods) []job.PodLog {
 	wanted := slices.DeleteFunc(slices.Clone(releases), func(release job.Release) bool { return !release.Logs })
 	if len(wanted) == 0 {
 		return nil
@@ -72,7 +72,14 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	logs, _ := gather(wanted[:min(len(wanted), maxLogs)], func(release job.Release) (job.PodLog, error) {
+		refuted, err := pods.refuted(release.UID, release.Phase)
+		if err != nil || refuted != nil {
+			return job.PodLog{UID: release.UID, Missing: logGone}, nil
+		}
 		lines, missing := a.readLog(ctx, owner, release)
+		if missing == logGone {
+			pods.strayed()
+		}
 		return job.PodLog{UID: release.UID, Lines: lines, Missing: missing}, nil
 	})
 	// What is too much for one result is dropped.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -64,9 +65,12 @@ func TestBulkWorkIsRateLimited(t *testing.T) {
 	limited := func(options *activities.Options) { options.BulkQPS = 10 }
 	var releases []job.Release
 	var deletes []job.Delete
+	var stored []fixture.Pod
 	for i := range 15 {
-		releases = append(releases, job.Release{Name: fmt.Sprint(i)})
-		deletes = append(deletes, job.Delete{Name: fmt.Sprint(i)})
+		ended, running := fmt.Sprintf("ended-%d", i), fmt.Sprintf("running-%d", i)
+		stored = append(stored, helloPod(ended, corev1.PodSucceeded), helloPod(running, corev1.PodRunning))
+		releases = append(releases, job.Release{Name: ended, UID: ended + "-uid", Phase: corev1.PodSucceeded})
+		deletes = append(deletes, job.Delete{Name: running, UID: running + "-uid"})
 	}
 	for name, request := range map[string]protocol.JobRequest{
 		"creates":  {Job: jobRef, Creates: creates(15)},
@@ -74,7 +78,7 @@ func TestBulkWorkIsRateLimited(t *testing.T) {
 		"releases": {Job: jobRef, Releases: releases},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, objects(helloJob()), nil, limited)
+			s := newStage(t, objects(helloJob(), stored...), nil, limited)
 			began := time.Now()
 			must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 			if took := time.Since(began); took < 400*time.Millisecond {

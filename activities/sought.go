@@ -1,0 +1,139 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// maxStrays is how many of the objects that a request names are looked for by themselves and are not what the request says.
+// One list judges the rest. A plan's objects are nearly always there; those of a forged request need not be.
+const maxStrays = 10
+
+// sought are the objects that a request names, by UID, as a live list has them. The list is read once maxStrays have strayed.
+type sought[Found any] struct {
+	strays atomic.Int32
+	listed func() (map[string]Found, error)
+}
+
+func seek[Found any](list func() (map[string]Found, error)) *sought[Found] {
+	return &sought[Found]{listed: sync.OnceValues(list)}
+}
+
+// strayed notes that an object is not what the request says.
+func (s *sought[Found]) strayed() { s.strays.Add(1) }
+
+// look returns an object as the list has it. A list judges once enough have strayed: then an object that is not there costs
+// no request.
+func (s *sought[Found]) look(uid string) (found Found, there, judged bool, err error) {
+	if s.strays.Load() < maxStrays {
+		return found, false, false, nil
+	}
+	objects, err := s.listed()
+	found, there = objects[uid]
+	return found, there, objects != nil, err
+}
+
+// soughtPods are the Pods that a request about a Job names.
+type soughtPods struct{ *sought[job.PodFact] }
+
+func (a *Activities) seekPods(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest) soughtPods {
+	named := sets.New[string]()
+	for _, target := range request.Deletes {
+		named.Insert(target.UID)
+	}
+	for _, release := range request.Releases {
+		named.Insert(release.UID)
+	}
+	return soughtPods{seek(func() (map[string]job.PodFact, error) { return a.podsNamed(ctx, owner, named) })}
+}
+
+// podsNamed lists the Pods of the Job and returns the named ones.
+func (a *Activities) podsNamed(ctx context.Context, owner *batchv1.Job, named sets.Set[string]) (map[string]job.PodFact, error) {
+	selector, err := claim.Selector(owner)
+	if err != nil {
+		return nil, outage(err, "list Pods of Job %s/%s", owner.Namespace, owner.Name)
+	}
+	found := map[string]job.PodFact{}
+	return found, a.eachPod(ctx, owner.Namespace, selector, func(pod *corev1.Pod) func() error {
+		if named.Has(string(pod.UID)) && a.owns(owner, pod) {
+			found[string(pod.UID)] = k8s.PodFact(pod)
+		}
+		return nil
+	})
+}
+
+// refuted returns what a list says against the request: the Pod is not the Job's, or not in the phase if one is given. It is
+// nil if the list says nothing against it, and if no list judges yet.
+func (s soughtPods) refuted(uid string, phase corev1.PodPhase) (*job.Report, error) {
+	fact, there, judged, err := s.look(uid)
+	var report job.Report
+	switch {
+	case !judged:
+		return nil, err
+	case !there:
+		report = vanished(uid)
+	case phase != "" && fact.Phase != phase:
+		report = unexpected(fact)
+	default:
+		return nil, nil
+	}
+	return &report, nil
+}
+
+// act acts on a Pod, unless a list refutes what the request says of it.
+func (s soughtPods) act(uid string, phase corev1.PodPhase, act func() (job.Report, error)) (job.Report, error) {
+	refuted, err := s.refuted(uid, phase)
+	if err != nil {
+		return job.Report{}, err
+	}
+	if refuted != nil {
+		return *refuted, nil
+	}
+	report, err := act()
+	if len(report.Vanished)+len(report.Unexpected) > 0 {
+		s.strayed()
+	}
+	return report, err
+}
+
+// soughtJobs are the Jobs of a CronJob that a request names.
+type soughtJobs struct{ *sought[struct{}] }
+
+func (a *Activities) seekJobs(ctx context.Context, cronJob *ostinatov1.CronJob) soughtJobs {
+	return soughtJobs{seek(func() (map[string]struct{}, error) {
+		owned, err := a.searchJobs(ctx, cronJob)
+		if err != nil || len(owned) == maxFound {
+			// There may be more, which the search leaves out.
+			return nil, err
+		}
+		found := make(map[string]struct{}, len(owned))
+		for _, one := range owned {
+			found[string(one.UID)] = struct{}{}
+		}
+		return found, nil
+	})}
+}
+
+// find reads a Job of the CronJob; nil if it is gone or is not the CronJob's.
+func (s soughtJobs) find(uid string, read func() (*batchv1.Job, error)) (*batchv1.Job, error) {
+	_, there, judged, err := s.look(uid)
+	if err != nil || judged && !there {
+		return nil, err
+	}
+	found, err := read()
+	if found == nil && err == nil {
+		s.strayed()
+	}
+	return found, err
+}
