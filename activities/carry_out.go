@@ -101,17 +101,26 @@ func (a *Activities) pace(writes, releases int) (wait func(context.Context) erro
 	return atOnce, false
 }
 
-// unplanned reports whether the Job is not the one that was planned for, by its spec or because
-// somebody else has counted Pods since, and answers with what it is then.
-func (a *Activities) unplanned(owner *batchv1.Job, digest string, base *job.Base, result *protocol.JobResult) bool {
-	if job.SpecOf(owner).Digest() == digest {
-		if base == nil || !job.Overtaken(owner.Status, k8s.CountersByOthers(owner), *base) {
+// unplanned reports whether the Job is not the one that was planned for, by its spec or its status, and answers with what
+// it is then.
+func (a *Activities) unplanned(owner *batchv1.Job, request protocol.JobRequest, result *protocol.JobResult) bool {
+	if job.SpecOf(owner).Digest() == request.Digest {
+		if !statusIsLater(owner, request) {
 			return false
 		}
 		result.Current = &owner.Status
 	}
 	result.Unplanned, result.CurrentSpec = true, ptr.To(a.specOf(owner))
 	return true
+}
+
+// statusIsLater reports whether the Job's status is later than the one that was planned with. An attempt before this one may have
+// written the first status, and had no answer.
+func statusIsLater(owner *batchv1.Job, request protocol.JobRequest) bool {
+	if request.Base == nil || !job.Overtaken(owner.Status, k8s.CountersByOthers(owner), *request.Base) {
+		return false
+	}
+	return request.Status == nil || !k8s.HasJobStatus(owner, request.Status)
 }
 
 // matched reports whether the indexes meet a rule of the Job's success policy, and answers with the rule.
@@ -188,13 +197,13 @@ func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest
 	logs := slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
 	if request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 && !logs {
 		owner, result, done, err = a.jobFor(ctx, request.Job, cached)
-		if err == nil && !done && !a.unplanned(owner, request.Digest, request.Base, new(protocol.JobResult)) {
+		if err == nil && !done && !a.unplanned(owner, request, new(protocol.JobResult)) {
 			return owner, result, cached, false, nil
 		}
 	}
 	// The watch cache may be behind what was planned from.
 	owner, result, done, err = a.jobFor(ctx, request.Job, live)
-	return owner, result, live, done || err == nil && a.unplanned(owner, request.Digest, request.Base, &result), err
+	return owner, result, live, done || err == nil && a.unplanned(owner, request, &result), err
 }
 
 // writeJobStatus writes the status, unless the Job was read from the cache and turns out not to
@@ -207,7 +216,7 @@ func (a *Activities) writeJobStatus(ctx context.Context, owner *batchv1.Job, fre
 		}
 		var current protocol.JobResult
 		owner, current, done, err = a.jobFor(ctx, request.Job, live)
-		if err != nil || done || a.unplanned(owner, request.Digest, request.Base, &current) {
+		if err != nil || done || a.unplanned(owner, request, &current) {
 			*result = current
 			return nil, nil, true, err
 		}

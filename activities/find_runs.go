@@ -22,8 +22,8 @@ import (
 // maxFound bounds the Jobs that one search returns, newest first.
 const maxFound = 1000
 
-// FindRuns looks up the runs that are said to have started or ended, and with All the status, all Jobs that the CronJob
-// controls, and the status' runs whose Jobs are gone. An error means that the API server could not be asked.
+// FindRuns looks up the runs that are said to have started or ended, and with All the creation time, the status, all Jobs
+// that the CronJob controls, and the status' runs whose Jobs are gone. An error means that the API server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
 	if err := invalidRequest(bounded(list{"look", len(request.Look), protocol.MaxLooks})); err != nil {
 		return result, err
@@ -38,7 +38,7 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	if err := a.lookAtRuns(ctx, cronJob, request.Look, &result); err != nil || !request.All {
 		return result, err
 	}
-	result.Status = cronJob.Status.DeepCopy()
+	result.Created, result.Status = cronJob.CreationTimestamp.UTC(), cronJob.Status.DeepCopy()
 	result.Status.LastScheduleTime = schedule.LastScheduleTime(cronJob, a.Clock.Now())
 	owned, err := a.searchJobs(ctx, cronJob)
 	if err != nil {

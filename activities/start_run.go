@@ -188,7 +188,7 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.SignalRefused, refused.Message))
 		return refused, nil
 	}
-	if start.IsTooLate(a.Clock.Now()) {
+	if start.IsTooLate(schedule.SpecOf(cronJob), a.Clock.Now()) {
 		return refuse(ledger.TooLate, "it is too late for the run of %s", start.Scheduled.UTC().Format(time.RFC3339)), nil
 	}
 	return a.refuseBeside(ctx, cronJob, start)

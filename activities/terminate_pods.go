@@ -119,7 +119,7 @@ func (a *Activities) letGo(ctx context.Context, owner *batchv1.Job) error {
 func (a *Activities) jobToTerminate(ctx context.Context, request protocol.TerminatePodsRequest) (owner *batchv1.Job, answer protocol.PodList, done bool, err error) {
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)
 	if err == nil && !done {
-		done = a.unplanned(owner, request.Digest, nil, &result) || matched(owner, request.Judge, &result)
+		done = a.unplanned(owner, protocol.JobRequest{Digest: request.Digest}, &result) || matched(owner, request.Judge, &result)
 	}
 	if err == nil && !done && request.Termination == job.TerminateForSuspension && !job.SpecOf(owner).Suspend {
 		err = invalidRequest(fmt.Errorf("termination for a suspension: Job %s/%s is not suspended", owner.Namespace, owner.Name))

@@ -114,6 +114,10 @@ func (a *Activities) applyCronJobStatus(
 		Namespace: a.Namespace,
 		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
+	if why := schedule.StatusAhead(status, a.Clock.Now()); why != "" {
+		a.Metrics.requestsRefused.WithLabelValues(protocol.WriteStatusActivity, ledger.NotPrescribed).Inc()
+		return notWritten(ctx, cronJob, errors.New(why))
+	}
 	// An attempt that was given up would write what is over.
 	ctx, release, err := owned(ctx)
 	if err != nil {
@@ -135,6 +139,11 @@ func (a *Activities) applyCronJobStatus(
 	if refused := refusal(err); refused != nil {
 		a.Metrics.countRefusal("CronJobStatus", refused)
 	}
+	return notWritten(ctx, cronJob, err)
+}
+
+// notWritten is the result of a write of the status that failed, and is to be repeated.
+func notWritten(ctx context.Context, cronJob *ostinatov1.CronJob, err error) protocol.WriteStatusResult {
 	activity.GetLogger(ctx).Error("CronJob status not written", "namespace", cronJob.Namespace, "cronjob", cronJob.Name, "error", err)
 	return protocol.WriteStatusResult{StatusFailed: k8s.Bounded(err.Error())}
 }
@@ -210,14 +219,14 @@ type knownCronJob struct {
 
 // remember keeps what this process has read or written last of a CronJob with a run under way. It takes the place of a read
 // before a write that the API server refuses unless the object is, in etcd, the one that was read; nothing else may rest on it.
-// It has what a write of the status needs: identity, resourceVersion and conditions. Spec and annotations may be large.
+// It has what a write of the status needs: identity, resourceVersion, conditions and lastScheduleTime. Spec and annotations may be large.
 func (a *Activities) remember(cronJob *ostinatov1.CronJob) {
 	a.cronJobCache.Add(knownCronJob{cronJobReference(cronJob), schedule.SpecOf(cronJob).Digest()}, &ostinatov1.CronJob{
 		TypeMeta: cronJob.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cronJob.Namespace, Name: cronJob.Name, UID: cronJob.UID, ResourceVersion: cronJob.ResourceVersion,
 		},
-		Status: ostinatov1.CronJobStatus{Conditions: cronJob.Status.Conditions},
+		Status: ostinatov1.CronJobStatus{Conditions: cronJob.Status.Conditions, LastScheduleTime: cronJob.Status.LastScheduleTime},
 	})
 }
 

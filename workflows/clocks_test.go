@@ -32,7 +32,7 @@ func byClock(t *testing.T, ahead time.Duration) *cronJobKube {
 				return cronJobResult{}, temporal.NewApplicationErrorWithOptions("the time has not come", activities.TooEarlyErrorType,
 					temporal.ApplicationErrorOptions{NextRetryDelay: early})
 			}
-			if start.IsTooLate(now()) {
+			if start.IsTooLate(k.object, now()) {
 				return cronJobResult{Refused: &protocol.Refusal{Reason: ledger.TooLate, Message: "it is too late"}}, nil
 			}
 		}

@@ -88,7 +88,7 @@ type runningCronJob struct {
 
 func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobInput) *runningCronJob {
 	object := input.CronJob
-	identity := schedule.Identity{Namespace: object.Namespace, Name: object.Name, UID: object.UID, Created: input.Created}
+	identity := schedule.Identity{Namespace: object.Namespace, Name: object.Name, UID: object.UID}
 	state, heard := schedule.State{Identity: identity}, ptr.Deref(input.Heard, protocol.CronJobHeard{})
 	if input.State != nil {
 		state = schedule.Resume(*input.State, identity, workflow.Now(ctx))
@@ -134,6 +134,7 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	c.pause.reset()
 	c.unread = false
+	c.state.Created = result.Created
 	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended,
 		workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli())
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
@@ -267,7 +268,6 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 	state := c.state.Bounded()
 	input := protocol.CronJobInput{
 		CronJob:          c.cronJob,
-		Created:          c.state.Created,
 		Spec:             c.spec,
 		SearchAttributes: c.searchAttributes,
 		StatusAttributes: c.statusAttributes,

@@ -169,7 +169,7 @@ func TestCronJobOfNinetyDaysIsNeverEarly(t *testing.T) {
 	spec.TimeZone = new(string)
 	*spec.TimeZone = "Europe/Berlin"
 	end := cronStart.Add(90 * 24 * time.Hour)
-	input := protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec}
+	input := protocol.CronJobInput{CronJob: hello, Spec: spec}
 	var starts []schedule.Run
 	leads := []time.Duration{0, 500 * time.Millisecond, schedule.MaxLead, time.Second}
 	for start := cronStart; start.Before(end); leads = append(leads[1:], leads[0]) {

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
@@ -34,6 +35,7 @@ type cronJobResult struct {
 	Ended        []schedule.Finished
 	Running      []schedule.Run
 	Children     []protocol.StartedJob
+	Created      time.Time
 	Found        *ostinatov1.CronJobStatus
 	Deleted      []string
 	StatusFailed string
@@ -73,7 +75,7 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 	})
 	register(protocol.FindRunsActivity, func(ctx context.Context, request protocol.FindRunsRequest) (protocol.FindRunsResult, error) {
 		r, err := answer(ctx, asked(request))
-		return protocol.FindRunsResult{Gone: r.Gone, CurrentSpec: r.CurrentSpec, Ended: r.Ended, Running: r.Running, Children: r.Children, Status: r.Found}, err
+		return protocol.FindRunsResult{Gone: r.Gone, CurrentSpec: r.CurrentSpec, Ended: r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found}, err
 	})
 	register(protocol.SignalAcceptedActivity, func(ctx context.Context, request protocol.SignalAcceptedRequest) (protocol.SignalAcceptedResult, error) {
 		r, err := answer(ctx, asked(request))

@@ -32,7 +32,7 @@ func (k *cronJobKube) attributed() *[]map[string]any {
 }
 
 func input(spec schedule.Spec) protocol.CronJobInput {
-	return protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec, SearchAttributes: true, StatusAttributes: true}
+	return protocol.CronJobInput{CronJob: hello, Spec: spec, SearchAttributes: true, StatusAttributes: true}
 }
 
 func TestSearchAttributesAreSetOnceARun(t *testing.T) {

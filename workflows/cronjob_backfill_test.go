@@ -203,7 +203,7 @@ func TestCronJobContinuesAsNewWithItsBackfills(t *testing.T) {
 		k.environment.SetContinueAsNewSuggested(true)
 		k.send(protocol.JobClosedSignal, protocol.JobClosed{})
 	})
-	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("0 * * * *", forbid)}))
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("0 * * * *", forbid)}))
 	if !a.answer.Accepted || len(next.State.Backfills) != 1 || len(next.State.Backfills[0].Times) != 2 || next.State.Active[0].Backfill == 0 {
 		t.Errorf("answer %+v, state %+v", a.answer, next.State)
 	}

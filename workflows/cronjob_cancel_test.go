@@ -25,7 +25,7 @@ func TestCronJobThatIsCancelledInAPauseContinuesAsNewAtOnce(t *testing.T) {
 	}
 	const cancelled = 10*time.Minute + 500*time.Millisecond
 	k.after(cancelled, k.environment.CancelWorkflow)
-	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("*/20 * * * *", allow)}))
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("*/20 * * * *", allow)}))
 	if now := k.environment.Now(); !now.Equal(cronStart.Add(cancelled)) {
 		t.Errorf("continued at %s", now)
 	}
@@ -40,7 +40,7 @@ func TestCronJobThatIsCancelledInAPauseKeepsWhatItWasAsked(t *testing.T) {
 	k.refuseSuspend = errors.New("connection refused")
 	k.signal(time.Minute, protocol.SuspendSignal, protocol.SignalNote{By: "ada"})
 	k.after(12*time.Minute, k.environment.CancelWorkflow)
-	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("*/20 * * * *", allow)}))
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("*/20 * * * *", allow)}))
 	if len(next.Wishes) != 1 || !next.Wishes[0].Suspend || !slices.ContainsFunc(next.State.Outbox, saysCancelled) {
 		t.Errorf("goes on with wishes %+v and Events %+v", next.Wishes, next.State.Outbox)
 	}

@@ -47,7 +47,7 @@ func TestCronJobContinuesAsNewWhileACallFails(t *testing.T) {
 			k.signal(45*time.Second, protocol.JobSeenSignal, made)
 			k.after(30*time.Minute, func() { k.environment.SetCurrentHistoryLength(2500) })
 			k.signal(time.Hour, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
-			next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("*/20 * * * *", replace)}))
+			next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("*/20 * * * *", replace)}))
 			if late := last.Sub(cronStart.Add(30 * time.Minute)); late > time.Minute {
 				t.Errorf("called %s after it was to continue as new", late)
 			}
@@ -75,7 +75,7 @@ func TestCronJobContinuesAsNewWithTheWishThatCouldNotBeWritten(t *testing.T) {
 	k.signal(time.Minute, protocol.SuspendSignal, protocol.SignalNote{By: "ada"})
 	k.after(30*time.Minute, func() { k.environment.SetCurrentHistoryLength(2500) })
 	k.after(time.Hour, func() { k.gone = true })
-	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("0 0 1 1 *", allow)}))
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("0 0 1 1 *", allow)}))
 	if err := next.Validate(); err != nil {
 		t.Error(err)
 	}

@@ -74,6 +74,8 @@ type cronJobKube struct {
 	object schedule.Spec
 	closed map[string]job.Result
 	gone   bool
+	// created is the creation time of the CronJob object.
+	created time.Time
 	// found and running are the Jobs that there are when the workflow begins.
 	found   []schedule.Finished
 	running []schedule.Run
@@ -88,7 +90,7 @@ func newCronJobKube(t *testing.T) *cronJobKube {
 func newCronJobKubeWith(t *testing.T, metrics client.MetricsHandler, options workflows.Options) *cronJobKube {
 	environment := newEnvironmentWith(t, metrics, options, protocol.CronJobWorkflow, "cronjob/default/hello")
 	environment.SetStartTime(cronStart)
-	k := &cronJobKube{t: t, environment: environment, runs: []time.Duration{20 * time.Second}, closed: map[string]job.Result{}}
+	k := &cronJobKube{t: t, environment: environment, runs: []time.Duration{20 * time.Second}, closed: map[string]job.Result{}, created: cronStart}
 	environment.RegisterWorkflowWithOptions(k.job, workflow.RegisterOptions{Name: protocol.JobWorkflow})
 	registerCronJobActivities(environment, k.reconcile)
 	environment.RegisterActivityWithOptions(k.setSuspend, activity.RegisterOptions{Name: protocol.SetSuspendActivity})
@@ -121,7 +123,7 @@ func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cron
 	}
 	if result.Ended = k.ended(request.Look); request.All {
 		status := k.status
-		result.Found, result.Ended, result.Running = &status, k.found, k.running
+		result.Created, result.Found, result.Ended, result.Running = k.created, &status, k.found, k.running
 	}
 	if request.Digest != k.object.Digest() {
 		result.CurrentSpec = &k.object
@@ -237,14 +239,14 @@ func (k *cronJobKube) ended(runs []schedule.Run) []schedule.Finished {
 }
 
 func (k *cronJobKube) signalSpec(delay time.Duration, spec schedule.Spec) *cronJobKube {
-	return k.signal(delay, protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: hello, Created: cronStart, Spec: spec})
+	return k.signal(delay, protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: hello, Spec: spec})
 }
 
 // runUntil runs the workflow until the CronJob is deleted.
 func (k *cronJobKube) runUntil(end time.Duration, spec schedule.Spec) {
 	k.t.Helper()
 	k.signal(end, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
-	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec}); err != nil {
+	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Spec: spec}); err != nil {
 		k.t.Fatalf("the workflow failed: %v", err)
 	}
 }

@@ -99,7 +99,7 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another CronJob", "signal", received.signal, "cronjob", signal.CronJob.Name)
 	case signal.CronJob.UID != c.cronJob.UID:
 		c.heard.successor = &protocol.CronJobInput{
-			CronJob: signal.CronJob, Created: signal.Created, Spec: signal.Spec, SearchAttributes: c.searchAttributes, StatusAttributes: c.statusAttributes,
+			CronJob: signal.CronJob, Spec: signal.Spec, SearchAttributes: c.searchAttributes, StatusAttributes: c.statusAttributes,
 		}
 	case digest(signal.Spec) != digest(c.spec):
 		c.heard.look = true

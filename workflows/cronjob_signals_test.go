@@ -169,7 +169,7 @@ func TestCronJobTakesTheObjectAsTheSuspendLeavesIt(t *testing.T) {
 	})
 	// The bridge's word about the edit is late: the object says otherwise.
 	k.after(20*time.Second, func() {
-		k.environment.SignalWorkflow(protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: hello, Created: cronStart, Spec: edited})
+		k.environment.SignalWorkflow(protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: hello, Spec: edited})
 	})
 	k.runUntil(300*time.Second, cron("* * * * *", allow))
 	expectList(t, "runs", k.scheduled())
@@ -342,13 +342,13 @@ func TestCronJobWithABadScheduleRecoversByAnEdit(t *testing.T) {
 func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 	newer := protocol.CronJobSpec{
 		CronJob: protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "uid-2"},
-		Created: cronStart.Add(10 * time.Second), Spec: cron("*/5 * * * *", forbid),
+		Spec:    cron("*/5 * * * *", forbid),
 	}
 	k := newCronJobKube(t)
 	k.after(19*time.Second, func() { k.gone = true })
 	k.signal(20*time.Second, protocol.CronJobSpecSignal, newer)
 	next := k.continuedAs(k.runInput(protocol.CronJobInput{
-		CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow), SearchAttributes: true,
+		CronJob: hello, Spec: cron("* * * * *", allow), SearchAttributes: true,
 	}))
 	if next.CronJob.UID != "uid-2" || next.State != nil || next.Spec.Schedule != "*/5 * * * *" || !next.SearchAttributes {
 		t.Errorf("next: %+v", next)
@@ -361,7 +361,7 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 			k.send(protocol.CronJobSpecSignal, newer)
 			return nil, nil
 		}
-		next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow)}))
+		next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("* * * * *", allow)}))
 		if next.CronJob.UID != "uid-2" {
 			t.Errorf("next: %+v", next)
 		}
@@ -373,7 +373,7 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 		k.after(19*time.Second, func() { k.gone = true })
 		k.signal(20*time.Second, protocol.CronJobSpecSignal, twin)
 		k.signal(25*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
-		if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow)}); err != nil {
+		if err := k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("* * * * *", allow)}); err != nil {
 			t.Errorf("ended with %v", err)
 		}
 	})
@@ -391,11 +391,11 @@ func TestCronJobOverduePokeLooksAtTheClock(t *testing.T) {
 	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart.Add(-time.Hour)},
 		k.status, nil, 0)
 	k.signal(time.Second, protocol.CronJobSpecSignal, protocol.CronJobSpec{
-		CronJob: hello, Created: cronStart.Add(-time.Hour), Spec: cron("*/10 * * * *", allow), Overdue: true,
+		CronJob: hello, Spec: cron("*/10 * * * *", allow), Overdue: true,
 	})
 	k.signal(2*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
 	if err := k.runInput(protocol.CronJobInput{
-		CronJob: hello, Created: cronStart.Add(-time.Hour), Spec: cron("*/10 * * * *", allow), State: &state,
+		CronJob: hello, Spec: cron("*/10 * * * *", allow), State: &state,
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func TestCronJobThatIsGoneEnds(t *testing.T) {
 	k.answer = func(cronJobRequest) (*cronJobResult, error) {
 		return &cronJobResult{Gone: true}, nil
 	}
-	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow)}); err != nil {
+	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("* * * * *", allow)}); err != nil {
 		t.Errorf("got %v", err)
 	}
 	if len(k.requests) != 1 {
@@ -271,7 +271,7 @@ func TestCronJobContinuesAsNewAtAQuietPoint(t *testing.T) {
 	k := newCronJobKube(t)
 	k.after(35*time.Second, func() { k.environment.SetCurrentHistoryLength(1500) })
 	err := k.runInput(protocol.CronJobInput{
-		CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow), SearchAttributes: true,
+		CronJob: hello, Spec: cron("* * * * *", allow), SearchAttributes: true,
 	})
 	next := k.continuedAs(err)
 	if next.State == nil || len(next.State.Active) != 0 || !next.SearchAttributes || len(next.State.Ledger.Entries) != 1 {
@@ -306,7 +306,7 @@ func TestCronJobContinuesAsNewWithARunningChildWhenItMust(t *testing.T) {
 				grow(k.environment)
 				k.send(protocol.JobClosedSignal, protocol.JobClosed{})
 			})
-			next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("*/30 * * * *", allow)}))
+			next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("*/30 * * * *", allow)}))
 			if len(next.State.Active) != 1 {
 				t.Fatalf("active: %+v", next.State.Active)
 			}
@@ -343,8 +343,8 @@ func TestCronJobStartsOverFromTheObject(t *testing.T) {
 		})
 	})
 	k.signal(55*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
-	k.status, k.found, k.running = status, children, []schedule.Run{running}
-	err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart.Add(-24 * time.Hour), Spec: cron("*/10 * * * *", forbid)})
+	k.status, k.found, k.running, k.created = status, children, []schedule.Run{running}, cronStart.Add(-24*time.Hour)
+	err := k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("*/10 * * * *", forbid)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestCronJobThatIsCancelledSaysSoAndContinuesAsNew(t *testing.T) {
 	k.signal(90*time.Second-time.Millisecond, protocol.SuspendSignal, protocol.SignalNote{By: "ada"})
 	k.signal(90*time.Second-time.Millisecond, protocol.TriggerSignal, protocol.SignalNote{By: "ada"})
 	k.after(90*time.Second, k.environment.CancelWorkflow)
-	err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow)})
+	err := k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("* * * * *", allow)})
 	var again *workflow.ContinueAsNewError
 	if !errors.As(err, &again) {
 		t.Fatalf("got %v, want a continue-as-new", err)

@@ -227,6 +227,7 @@ func TestAWishThatCouldNotBeWrittenIsContinuedAsNew(t *testing.T) {
 	expect(t, "the next input", next.Validate(), nil)
 
 	again := newJobKube(t)
+	again.environment.SetStartTime(kube.environment.Now())
 	again.pods = kube.pods
 	again.after(time.Minute, func() { again.remove() })
 	if _, err := again.runInput(next); err != nil {

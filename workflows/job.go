@@ -79,7 +79,7 @@ type runningJob struct {
 
 func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInput) *runningJob {
 	reference := input.Job
-	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.HasStatus)
+	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec)
 	if input.State != nil {
 		state = input.State.Of(reference.Namespace, reference.Name, reference.UID)
 	}
@@ -248,8 +248,7 @@ func fits(state job.State) error { return state.Fits(maxStateBytes) }
 func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	w.observe(ctx)
 	input := w.input
-	input.Spec, input.HasStatus = w.spec, false
-	input.State, input.Pods = &w.state, nil
+	input.Spec, input.State, input.Pods = w.spec, &w.state, nil
 	input.Look, input.Wishes, input.Unknown = w.heard.reasonToLook(), w.heard.steering, w.unknown
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

@@ -98,6 +98,9 @@ func (k *jobKube) reconcile(ctx context.Context, request protocol.JobRequest) (p
 	if request.Digest != k.object.Digest() {
 		return protocol.JobResult{Unplanned: true, CurrentSpec: &k.object}, nil
 	}
+	if request.Base != nil && k.status != nil && job.Overtaken(*k.status, job.ByOthers{}, *request.Base) {
+		return protocol.JobResult{Unplanned: true, CurrentSpec: &k.object, Current: k.status}, nil
+	}
 	return protocol.JobResult{Report: job.Report{Created: k.create(request.Creates), Logs: k.release(request.Releases)}}, nil
 }
 

@@ -22,11 +22,11 @@ func TestWorkflowStartedAnewListsThePods(t *testing.T) {
 	ended := kube.environment.Now().Add(-time.Minute)
 	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: ended}}
 	kube.status = &batchv1.JobStatus{StartTime: &started, Active: 1, Failed: 2}
-	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), HasStatus: true})
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.CarryOutActivity})
+	expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity, protocol.ListPodsActivity, protocol.CarryOutActivity})
 	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 2})
 	expect(t, "startTime", result.StartTime.Equal(started.Time), true)
 }
@@ -36,7 +36,7 @@ func TestBeginningIsTheJobsOwn(t *testing.T) {
 	kube := newJobKube(t)
 	started := metav1.NewTime(kube.environment.Now().Add(-time.Hour).Truncate(time.Second))
 	kube.status = &batchv1.JobStatus{StartTime: &started, Succeeded: 1}
-	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), HasStatus: true})
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +55,11 @@ func TestListIsInTheHistoryBeforeWhatFollows(t *testing.T) {
 	started := metav1.NewTime(kube.environment.Now())
 	kube.status = &batchv1.JobStatus{StartTime: &started}
 	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: started.Time}}
-	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), HasStatus: true}); err != nil {
+	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)}); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.CarryOutActivity})
-	expect(t, "local activities", local, []string{protocol.CarryOutActivity})
+	expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity, protocol.ListPodsActivity, protocol.CarryOutActivity})
+	expect(t, "local activities", local, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
 }
 
 // TestJobThatTheBuiltInControllerWentOnWith: the workflow slept while another counted

@@ -52,6 +52,9 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 // not the object's.
 func valid(ctx workflow.Context, id string, input interface{ Validate() error }) error {
 	err := input.Validate()
+	if carried, ok := input.(interface{ ValidateTimes(time.Time) error }); ok && err == nil {
+		err = carried.ValidateTimes(workflow.Now(ctx))
+	}
 	if started := workflow.GetInfo(ctx).WorkflowExecution.ID; err == nil && started != id {
 		err = fmt.Errorf("the workflow ID is %q, that of the object in the input is %q; start it under that ID, and on the task queues of its cluster", started, id)
 	}

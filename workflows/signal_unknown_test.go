@@ -36,7 +36,7 @@ func TestACronJobDoesNotAnswerAgainAfterItContinuedAsNew(t *testing.T) {
 	k := newCronJobKube(t)
 	k.signal(5*time.Second, "triger", nil)
 	k.after(6*time.Second, k.environment.CancelWorkflow)
-	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("0 12 * * *", allow)}))
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("0 12 * * *", allow)}))
 	assert.Equal(t, []string{"triger"}, next.Unknown.Names)
 	assert.NoError(t, next.Validate())
 

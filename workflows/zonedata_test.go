@@ -76,7 +76,7 @@ func TestCronJobThatContinuesAsNewLooksUpItsZoneAgain(t *testing.T) {
 		Problem: &times.Problem{Reason: times.UnknownTimeZone, Message: "unknown time zone"},
 	}}
 	k.signal(2*time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
-	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec, State: &state}); err != nil {
+	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Spec: spec, State: &state}); err != nil {
 		t.Fatal(err)
 	}
 	expectList(t, "runs", k.scheduled(), "00:00", "01:00")

@@ -212,6 +212,8 @@ type CronJobSpec struct {
 
 // CronJobStatus has the fields of batch/v1 CronJobStatus. Its other fields are
 // what a durable scheduler knows in addition.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.lastScheduleTime) || has(self.lastScheduleTime) && self.lastScheduleTime >= oldSelf.lastScheduleTime",message="lastScheduleTime never falls: the runs of earlier times would start again"
 type CronJobStatus struct {
 	// active lists the Jobs that are running, in the order of their start: the
 	// last 1000, if there are more.

@@ -30,10 +30,10 @@ func (c *controller) cronJobMessages(cronJob *ostinatov1.CronJob, overdue bool) 
 	reference := protocol.ObjectReference{
 		Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID), Native: k8s.IsNative(cronJob),
 	}
-	created, spec := cronJob.CreationTimestamp.UTC(), schedule.SpecOf(cronJob)
-	input := protocol.CronJobInput{CronJob: reference, Created: created, Spec: spec, SearchAttributes: c.SearchAttributes.AtStart, StatusAttributes: c.SearchAttributes.WithStatus}
+	spec := schedule.SpecOf(cronJob)
+	input := protocol.CronJobInput{CronJob: reference, Spec: spec, SearchAttributes: c.SearchAttributes.AtStart, StatusAttributes: c.SearchAttributes.WithStatus}
 	start := c.start(cronJobKey(cronJob), order.Due, cronJob.Name, "", input)
-	return start, Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: reference, Created: created, Spec: spec, Overdue: overdue}}
+	return start, Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: reference, Spec: spec, Overdue: overdue}}
 }
 
 func (c *controller) jobMessages(object *batchv1.Job) (Start, Signal) {
@@ -42,7 +42,6 @@ func (c *controller) jobMessages(object *batchv1.Job) (Start, Signal) {
 		Job:       protocol.ObjectReference{Namespace: object.Namespace, Name: object.Name, UID: string(object.UID)},
 		Spec:      job.SpecOf(object).WithDefaults(c.Config.JobDefaults),
 		CronJob:   owner.Name,
-		HasStatus: job.HasStatus(object.Status),
 		Scheduled: k8s.ScheduledTime(object),
 	}
 	start := c.start(jobKey(object), order.Running, input.CronJob, object.Name, input)

@@ -52,8 +52,7 @@ func decide(state State, spec Spec, now time.Time, listed bool) Plan {
 	// How a Job has ended is said last.
 	p.plan.Events = p.plan.Events[max(len(p.plan.Events)-event.MaxPerRequest, 0):]
 	p.prune()
-	_, backoffCap := spec.backoff()
-	p.plan.Next, p.plan.before, p.plan.podRetryCap = p.state, state, max(retryCap, backoffCap)
+	p.plan.Next, p.plan.before, p.plan.podRetryCap = p.state, state, spec.LongestBackoff()
 	return p.plan
 }
 

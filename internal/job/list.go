@@ -44,9 +44,10 @@ func (l List) Short(undecided []string) List {
 	return l
 }
 
-// Begin returns the State of a Job whose workflow starts. One that has a past, or may have Pods, asks to be rebuilt.
-func Begin(namespace, name, uid string, spec Spec, begun bool) State {
-	return State{Namespace: namespace, Name: name, UID: uid, Rebuild: begun || spec.ManualSelector}
+// Begin returns the State of a Job whose workflow starts. It takes the Job for one without a past until a request says
+// otherwise (Base). One that may have Pods by its selector asks to be rebuilt.
+func Begin(namespace, name, uid string, spec Spec) State {
+	return State{Namespace: namespace, Name: name, UID: uid, Rebuild: spec.ManualSelector}
 }
 
 // HasStatus reports whether some controller has written the status of a Job.

@@ -161,8 +161,8 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestUncountedCreatesAreBounded: whatever is asked for, however often, what is not
-// counted adds up to no more Pods than may run at a time.
+// TestUncountedCreatesAreBounded: whatever is asked for, however often, what is not counted adds up to no more Pods than may run at a
+// time, for as long as the counters of the status are what they are. Who forges these as well makes more, until signatures come.
 func TestUncountedCreatesAreBounded(t *testing.T) {
 	object := prescribing(counted(1, 2))
 	made := map[string]bool{}

@@ -73,9 +73,10 @@ func (s State) takeStatus(status batchv1.JobStatus) State {
 	return s
 }
 
-// Base is what was known of a Job's status when a Plan was made: the Pods that it counts, and those in
+// Base is what was known of a Job's status when a Plan was made: whether it has one, the Pods that it counts, and those in
 // uncountedTerminatedPods, where Ostinato names none.
 type Base struct {
+	HasStatus bool  `json:"hasStatus,omitempty"`
 	Succeeded int32 `json:"succeeded,omitempty"`
 	Failed    int32 `json:"failed,omitempty"`
 	Uncounted int   `json:"uncounted,omitempty"`
@@ -86,17 +87,17 @@ func (p Plan) Base() Base { return p.before.base() }
 
 func (s State) base() Base {
 	status := s.Status()
-	return Base{Succeeded: status.Succeeded, Failed: status.Failed, Uncounted: uncounted(status)}
+	return Base{HasStatus: s.Written != nil, Succeeded: status.Succeeded, Failed: status.Failed, Uncounted: uncounted(status)}
 }
 
 // ByOthers says which counters of a Job's status were written last by somebody else than Ostinato.
 type ByOthers struct{ Succeeded, Failed bool }
 
-// Overtaken reports whether somebody else, such as the built-in controller, has counted Pods
-// since a Plan's Base, so that the Plan may ask for Pods that are no longer wanted. A lost
-// workflow task has counted what the repeated one counts, and overtakes nobody.
+// Overtaken reports whether the Job has a status where a Plan's Base has none, or somebody else, such as the built-in
+// controller, has counted Pods since, so that the Plan may ask for Pods that are no longer wanted. A lost workflow task
+// has counted what the repeated one counts, and overtakes nobody.
 func Overtaken(status batchv1.JobStatus, by ByOthers, base Base) bool {
-	return by.Succeeded && status.Succeeded > base.Succeeded || by.Failed && status.Failed > base.Failed || uncounted(status) > base.Uncounted
+	return !base.HasStatus && HasStatus(status) || by.Succeeded && status.Succeeded > base.Succeeded || by.Failed && status.Failed > base.Failed || uncounted(status) > base.Uncounted
 }
 
 func uncounted(status batchv1.JobStatus) int {

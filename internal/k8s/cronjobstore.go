@@ -27,7 +27,7 @@ type CronJobStore interface {
 	// Patch writes a merge patch, of the main resource unless a subresource is named, and returns what is stored.
 	Patch(ctx context.Context, namespace, name string, patch []byte, subresources ...string) (*ostinatov1.CronJob, error)
 	// WriteStatus writes the whole status once, where the CronJob is still the one that was read, and returns what is
-	// stored. Errors are ErrGone or the API server's, such as a conflict.
+	// stored. A later lastScheduleTime that was read stays. Errors are ErrGone or the API server's, such as a conflict.
 	WriteStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error)
 }
 
@@ -73,7 +73,7 @@ func (s ownCronJobs) WriteStatus(ctx context.Context, read *ostinatov1.CronJob, 
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: read.Namespace, Name: read.Name, UID: read.UID, ResourceVersion: read.ResourceVersion,
 		},
-		Status: *status.DeepCopy(),
+		Status: schedule.StatusNotBefore(*status.DeepCopy(), read.Status),
 	}
 	for _, condition := range read.Status.Conditions {
 		if !slices.Contains(schedule.ConditionTypes, condition.Type) && meta.FindStatusCondition(wanted.Status.Conditions, condition.Type) == nil {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,11 @@ func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 		return nil, ErrGone
 	}
 	return after, err
+}
+
+// HasJobStatus reports whether the Job has the status already that ApplyJobStatus would make its own.
+func HasJobStatus(job *batchv1.Job, status *batchv1.JobStatus) bool {
+	return apiequality.Semantic.DeepEqual(withStatus(job, status, nil).Status, job.Status)
 }
 
 // withStatus returns the Job with the wanted status, and with counted noted on it. Conditions of types that are not the Job

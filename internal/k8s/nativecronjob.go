@@ -114,7 +114,8 @@ func fromAnswer(native *batchv1.CronJob, err error) (*ostinatov1.CronJob, error)
 
 // WriteStatus writes status and notes in one request. It is a merge patch: the built-in
 // controller owns the fields too, and apply would remove none of them.
-func (s nativeCronJobs) WriteStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
+func (s nativeCronJobs) WriteStatus(ctx context.Context, read *ostinatov1.CronJob, wanted *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
+	status := schedule.StatusNotBefore(*wanted, read.Status)
 	// What is null is removed.
 	notes := map[string]*string{
 		names.ObservedUIDAnnotation:        new(string(read.UID)),

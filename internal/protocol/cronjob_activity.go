@@ -80,7 +80,7 @@ type FindRunsRequest struct {
 	Digest  string          `json:"digest,omitempty"`
 	// Look are runs that are said to have started or ended.
 	Look []schedule.Run `json:"look,omitempty"`
-	// All looks up all Jobs that the CronJob controls, and its status.
+	// All looks up all Jobs that the CronJob controls, its status, and when it was created.
 	All bool `json:"all,omitempty"`
 }
 
@@ -94,8 +94,9 @@ type FindRunsResult struct {
 	Running []schedule.Run `json:"running,omitempty"`
 	// Children are those whose Job workflow the CronJob's starts, if it does not know them yet.
 	Children []StartedJob `json:"children,omitempty"`
-	// Status is the CronJob's, where All asks for it.
-	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
+	// Created is the CronJob's creationTimestamp and Status its status, where All asks for them.
+	Created time.Time                 `json:"created,omitzero"`
+	Status  *ostinatov1.CronJobStatus `json:"status,omitempty"`
 }
 
 // SignalAcceptedRequest asks whether a CronJob takes a signal that people send.

@@ -28,7 +28,6 @@ const (
 // those that are known or are of another UID. Those that are known make the workflow write its status anew and look at the clock.
 type CronJobSpec struct {
 	CronJob ObjectReference `json:"cronJob"`
-	Created time.Time       `json:"created"`
 	Spec    schedule.Spec   `json:"spec"`
 	// Overdue is set by the bridge's watchdog: the next run's time has passed without a run.
 	Overdue bool `json:"overdue,omitempty"`

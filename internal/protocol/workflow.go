@@ -72,15 +72,13 @@ func (r ObjectReference) CronJobWorkflowID(cluster names.Cluster) string {
 // CronJobInput starts or continues a CronJob workflow.
 type CronJobInput struct {
 	CronJob ObjectReference `json:"cronJob"`
-	// Created is the object's creationTimestamp, from which missed runs count while there is no lastScheduleTime.
-	Created time.Time     `json:"created"`
-	Spec    schedule.Spec `json:"spec"`
+	Spec    schedule.Spec   `json:"spec"`
 	// SearchAttributes says that the Temporal namespace has the four attributes that are set at the start, and
 	// StatusAttributes that it has those that are set with the status.
 	SearchAttributes bool `json:"searchAttributes,omitempty"`
 	StatusAttributes bool `json:"statusAttributes,omitempty"`
 	// State is set by continue-as-new. A workflow without it, which is new or in whose place another one ran,
-	// reads the object's status and its Jobs itself, and goes on where they say it was.
+	// reads the object's creation time, its status and its Jobs itself, and goes on where they say it was.
 	State *schedule.State `json:"state,omitempty"`
 	// Heard is set by continue-as-new where the workflow is to begin with a look at the object.
 	Heard *CronJobHeard `json:"heard,omitempty"`
@@ -101,15 +99,14 @@ type CronJobHeard struct {
 type JobInput struct {
 	Job  ObjectReference `json:"job"`
 	Spec job.Spec        `json:"spec"`
-	// HasStatus says that the object has a status already: the workflow reads it, and lists the Job's Pods, first.
-	HasStatus bool `json:"begun,omitempty"`
 	// CronJob is the owner's name, for summaries; empty for a standalone Job.
 	CronJob string `json:"cronJob,omitempty"`
 	// Scheduled is the run's scheduled time; zero for a standalone Job.
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	// Pods are those that were made with the Job, job.MaxFirst at most: the first plan's.
 	Pods []job.CreatedPod `json:"pods,omitempty"`
-	// State is set by continue-as-new.
+	// State is set by continue-as-new. A workflow without it plans for a Job without a status; if the Job has one, its first
+	// request is answered with it (job.Base), and the workflow begins again from the Job and its Pods.
 	State *job.State `json:"state,omitempty"`
 	// Look is set by continue-as-new where the workflow is to begin with a look at the object, and Wishes where
 	// some could not be written yet, MaxWishes at most.

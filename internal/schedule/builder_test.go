@@ -294,7 +294,7 @@ func (c *cluster) carryOut(plan schedule.Plan) schedule.Report {
 	if start := plan.Start; start != nil {
 		c.now, c.outage = c.now.Add(c.outage), 0
 		switch {
-		case start.IsTooLate(c.now):
+		case start.IsTooLate(c.spec, c.now):
 			report.Refusal, report.Message = ledger.TooLate, "too late"
 		case c.refuse != nil:
 			report.Message = c.refuse(*start)

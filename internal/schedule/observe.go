@@ -106,13 +106,12 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 	return p.state
 }
 
-// Resume returns the state that a workflow takes over from the one before. A Problem is judged anew: another worker may
-// have other code or zone data.
+// Resume returns the state of a CronJob that a workflow takes over from the one before. The times of the schedule, or what is
+// wrong with it, are computed anew: another worker may have other code or zone data, and the state may be forged.
 func Resume(state State, identity Identity, now time.Time) State {
+	identity.Created = state.Created
 	state.Identity = identity
-	if state.Calendar.Problem != nil {
-		state.Calendar.Recheck = now.UTC()
-	}
+	state.Calendar.Recheck = now.UTC()
 	return state
 }
 

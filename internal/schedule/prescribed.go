@@ -37,6 +37,8 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return "a backfilled run is a manual one"
 	case !start.Manual && spec.Suspend:
 		return "the CronJob is suspended"
+	case !start.Manual && start.Scheduled.Before(countedFrom(object, now)):
+		return "the CronJob's times count from " + times.Format(countedFrom(object, now))
 	case !start.Manual && start.Scheduled.Before(ledger.Time(LastScheduleTime(object, now))):
 		return "a later run has started"
 	case (!start.Manual || start.Backfill != 0) && (problem != nil || !calculator.Prescribes(start.Scheduled)):
@@ -45,6 +47,16 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return fmt.Sprintf("Job %.70q has not the name of %s, %s", start.Name, of, want)
 	}
 	return ""
+}
+
+// countedFrom returns the time before which a CronJob has no scheduled runs: that of its creation, or an earlier one that a
+// move has noted.
+func countedFrom(object *ostinatov1.CronJob, now time.Time) time.Time {
+	created := object.CreationTimestamp.UTC()
+	if noted := notedScheduleTime(object, now); noted != nil && noted.Time.Before(created) {
+		return noted.UTC()
+	}
+	return created
 }
 
 // NextDisagrees reports whether status.nextScheduleTime is later than the schedule's next time, or missing. A past time

@@ -51,6 +51,34 @@ func overlapping(start schedule.Start, overlap batchv1.ConcurrencyPolicy) schedu
 	return start
 }
 
+// A start is too late by the deadline that the CronJob has, whatever the plan says; a deadline is for scheduled runs.
+func TestAStartIsTooLateByTheObjectsOwnDeadline(t *testing.T) {
+	before := run(at("10:00"))
+	before.Before = at("10:00:05")
+	for name, test := range map[string]struct {
+		deadline *int64
+		start    schedule.Start
+		now      string
+		late     bool
+	}{
+		"no deadline":                        {nil, run(at("10:00")), "23:00", false},
+		"within the deadline":                {ptr.To[int64](30), run(at("10:00")), "10:00:30", false},
+		"after the deadline":                 {ptr.To[int64](30), run(at("10:00")), "10:00:31", true},
+		"a deadline of 0, on time":           {ptr.To[int64](0), run(at("10:00")), "10:00", false},
+		"a deadline of 0, a second later":    {ptr.To[int64](0), run(at("10:00")), "10:00:01", true},
+		"the plan's, within the object's":    {ptr.To[int64](30), before, "10:00:05", true},
+		"a trigger":                          {ptr.To[int64](30), triggered(7, at("10:00")), "11:00", false},
+		"a backfill":                         {ptr.To[int64](30), backfilled(7, at("10:00")), "11:00", false},
+		"the longest deadline that there is": {ptr.To[int64](1 << 62), run(at("10:00")), "23:00", false},
+	} {
+		spec := schedule.SpecOf(stored())
+		spec.StartingDeadlineSeconds = test.deadline
+		if late := test.start.IsTooLate(spec, at(test.now)); late != test.late {
+			t.Errorf("%s: too late %t, want %t", name, late, test.late)
+		}
+	}
+}
+
 func TestPrescribed(t *testing.T) {
 	now := at("10:00:02")
 	lastRun := func(text string) func(*ostinatov1.CronJob) {
@@ -61,6 +89,9 @@ func TestPrescribed(t *testing.T) {
 	}
 	suspended := func(object *ostinatov1.CronJob) { object.Spec.Suspend = ptr.To(true) }
 	deleting := func(object *ostinatov1.CronJob) { object.DeletionTimestamp = ptr.To(metav1.NewTime(now)) }
+	created := func(text string) func(*ostinatov1.CronJob) {
+		return func(object *ostinatov1.CronJob) { object.CreationTimestamp = metav1.NewTime(at(text)) }
+	}
 	misnamed, manual := run(at("10:00")), triggered(7, at("09:59"))
 	misnamed.Name = "hello-1"
 	ofAnother := triggered(7, at("09:59"))
@@ -80,6 +111,14 @@ func TestPrescribed(t *testing.T) {
 		"the next one":                       {stored(lastRun("09:00")), run(at("10:00")), ""},
 		"the next one after a move":          {stored(noted("2016-05-19T09:00:00Z")), run(at("10:00")), ""},
 		"one before a move":                  {stored(noted("2016-05-19T09:00:00Z")), run(at("08:00")), "a later run has started"},
+		"one before the creation":            {stored(created("09:30")), run(at("09:00")), "the CronJob's times count from 2016-05-19T09:30:00Z"},
+		"one at the creation":                {stored(created("09:00")), run(at("09:00")), ""},
+		"one since a move, before its end":   {stored(created("09:30"), noted("2016-05-19T08:00:00Z")), run(at("09:00")), ""},
+		"one since a move that was noted":    {stored(created("09:30"), noted("2016-05-19T08:00:00Z"), lastRun("08:00")), run(at("09:00")), ""},
+		"one before a move that was noted":   {stored(created("09:30"), noted("2016-05-19T08:00:00Z"), lastRun("06:00")), run(at("07:00")), "the CronJob's times count from"},
+		"a note of a time to come":           {stored(created("09:30"), noted("2016-05-19T12:00:00Z")), run(at("09:00")), "the CronJob's times count from"},
+		"a trigger before the creation":      {stored(created("09:30")), triggered(7, at("09:00")), ""},
+		"a backfill before the creation":     {stored(created("09:30")), backfilled(7, at("08:00")), ""},
 		"due by a clock that is ahead":       {stored(by("* * * * *")), run(at("10:01")), ""},
 		"a time of its zone":                 {stored(by("0 12 * * *"), inZone("Europe/Berlin")), run(at("10:00")), ""},
 		"an interval":                        {stored(by("@every 90s")), run(at("09:59:17")), ""},

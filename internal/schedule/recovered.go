@@ -168,14 +168,19 @@ func (p *pass) askedFor(run *Run) (asked Trigger, expected bool) {
 const maxNotedTime = 64
 
 // LastScheduleTime returns the scheduled time of the last run of a CronJob: status.lastScheduleTime or, as long as no workflow
-// has written a status, the time that a move noted in an annotation. Whoever may write the object may note any time: one that
-// can't be read, has not come, or is before any CronJob counts as none. A time long ago brings no flood, since what has come
-// after it is caught up by the same rules as after a lastScheduleTime.
+// has written a status, the time that a move noted in an annotation.
 func LastScheduleTime(object *ostinatov1.CronJob, now time.Time) *metav1.Time {
 	status := object.Status
 	if status.LastScheduleTime != nil || status.AccountedUntil != nil || status.ObservedGeneration != 0 || status.Workflow != nil {
 		return status.LastScheduleTime
 	}
+	return notedScheduleTime(object, now)
+}
+
+// notedScheduleTime returns the time that a move noted in an annotation. Everyone who may write the object may note any time:
+// one that can't be read, has not come, or is before any CronJob counts as none, which is nil. A time long ago brings no
+// flood, since what has come after it is caught up by the same rules as after a lastScheduleTime.
+func notedScheduleTime(object *ostinatov1.CronJob, now time.Time) *metav1.Time {
 	noted := object.Annotations[names.LastScheduleTimeAnnotation]
 	if noted == "" || len(noted) > maxNotedTime {
 		return nil

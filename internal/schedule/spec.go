@@ -130,8 +130,11 @@ type Start struct {
 	LateMessage string `json:"lateMessage,omitempty"`
 }
 
-// IsTooLate reports whether the Job may not be created any more.
-func (s Start) IsTooLate(now time.Time) bool { return !s.Before.IsZero() && !now.Before(s.Before) }
+// IsTooLate reports whether the Job may not be created any more: by the plan, or by the startingDeadlineSeconds that the
+// CronJob has, whatever the plan says.
+func (s Start) IsTooLate(spec Spec, now time.Time) bool {
+	return !s.Before.IsZero() && !now.Before(s.Before) || !s.Manual && tooLate(spec, s.Scheduled, now)
+}
 
 // Delete asks to delete a Job in the background. It succeeds if the Job is gone or has another UID.
 type Delete struct {

@@ -42,6 +42,24 @@ func reference(run Run, namespace string) corev1.ObjectReference {
 	}
 }
 
+// StatusNotBefore returns the status with the lastScheduleTime that was written before, if that is later: runs of times that
+// have had theirs would start again. It leaves its argument.
+func StatusNotBefore(status, written ostinatov1.CronJobStatus) ostinatov1.CronJobStatus {
+	if written.LastScheduleTime != nil && (status.LastScheduleTime == nil || status.LastScheduleTime.Before(written.LastScheduleTime)) {
+		status.LastScheduleTime = written.LastScheduleTime.DeepCopy()
+	}
+	return status
+}
+
+// StatusAhead says which time of a status has not come, so that times before it would have no run; empty if all have.
+func StatusAhead(status ostinatov1.CronJobStatus, now time.Time) string {
+	latest := times.Later(ledger.Time(status.LastScheduleTime), ledger.Time(status.AccountedUntil))
+	if !latest.After(now.Add(clockSkew)) {
+		return ""
+	}
+	return fmt.Sprintf("status: %s, to which all runs are accounted for, has not come by the clock of this worker, %s", times.Format(latest), times.Format(now))
+}
+
 // StatusOf renders the CronJob's status. Workflow is left to the activity.
 func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	rows := state.Rows()
