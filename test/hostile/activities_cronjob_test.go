@@ -56,15 +56,14 @@ func TestNoActivityActsForACronJobThatIsNot(t *testing.T) {
 			protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: test.reference, Wish: protocol.Wish{Suspend: true, At: time.Now()}},
 		} {
 			t.Run(name+"/"+activity, func(t *testing.T) {
-				attacker.both(t, activity, request, func(t *testing.T, given answer) {
-					if test.refused != "" {
-						wantRefused(t, given, test.refused)
-					} else if result := tells[struct{ Gone bool }](t, given); !result.Gone {
-						t.Errorf("answer %s", given.Result)
-					}
-					wantNoRun(t, cronJob)
-					others.wantUnchanged(t)
-				})
+				given := attacker.ask(t, activity, request)
+				if test.refused != "" {
+					wantRefused(t, given, test.refused)
+				} else if result := tells[struct{ Gone bool }](t, given); !result.Gone {
+					t.Errorf("answer %s", given.Result)
+				}
+				wantNoRun(t, cronJob)
+				others.wantUnchanged(t)
 			})
 		}
 	}
@@ -125,13 +124,12 @@ func TestOnlyRunsThatTheCronJobPrescribesStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := protocol.StartRunRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: start}
-			attacker.both(t, protocol.StartRunActivity, request, func(t *testing.T, given answer) {
-				result := tells[protocol.StartRunResult](t, given)
-				if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed {
-					t.Errorf("answer %s", given.Result)
-				}
-				wantNoRun(t, cronJob)
-			})
+			given := attacker.ask(t, protocol.StartRunActivity, request)
+			result := tells[protocol.StartRunResult](t, given)
+			if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed {
+				t.Errorf("answer %s", given.Result)
+			}
+			wantNoRun(t, cronJob)
 		})
 	}
 }
@@ -163,32 +161,29 @@ func TestNoJobIsDeletedThatTheCronJobDoesNotControl(t *testing.T) {
 		deletes := []schedule.Delete{{Name: target.Name, UID: string(target.UID), Replaced: true}}
 		t.Run(name+"/as history", func(t *testing.T) {
 			request := protocol.WriteStatusRequest{CronJob: reference, Digest: digest, Prune: deletes}
-			attacker.both(t, protocol.WriteStatusActivity, request, func(t *testing.T, given answer) {
-				tells[protocol.WriteStatusResult](t, given)
-				untouched(t)
-			})
+			given := attacker.ask(t, protocol.WriteStatusActivity, request)
+			tells[protocol.WriteStatusResult](t, given)
+			untouched(t)
 		})
 		t.Run(name+"/as replaced", func(t *testing.T) {
 			// The CronJob does not replace, and neither does this trigger.
 			request := protocol.StartRunRequest{CronJob: reference, Digest: digest, Start: triggered(cronJob, reference, 77), Replace: deletes}
-			attacker.both(t, protocol.StartRunActivity, request, func(t *testing.T, given answer) {
-				if target == running && given.Type != activities.RefusedErrorType {
-					t.Errorf("answer %s, error %s %s", given.Result, given.Type, given.Error)
-				}
-				untouched(t)
-			})
+			given := attacker.ask(t, protocol.StartRunActivity, request)
+			if target == running && given.Type != activities.RefusedErrorType {
+				t.Errorf("answer %s, error %s %s", given.Result, given.Type, given.Error)
+			}
+			untouched(t)
 		})
 		t.Run(name+"/as ended", func(t *testing.T) {
 			request := protocol.FindRunsRequest{CronJob: reference, Digest: digest, Look: []schedule.Run{{Name: target.Name, UID: string(target.UID)}}}
-			attacker.both(t, protocol.FindRunsActivity, request, func(t *testing.T, given answer) {
-				for _, ended := range tells[protocol.FindRunsResult](t, given).Ended {
-					// Of a Job that is not the CronJob's nothing is told.
-					if ended.Condition != schedule.JobDeleted || !ended.StartTime.IsZero() {
-						t.Errorf("ended %+v", ended)
-					}
+			given := attacker.ask(t, protocol.FindRunsActivity, request)
+			for _, ended := range tells[protocol.FindRunsResult](t, given).Ended {
+				// Of a Job that is not the CronJob's nothing is told.
+				if ended.Condition != schedule.JobDeleted || !ended.StartTime.IsZero() {
+					t.Errorf("ended %+v", ended)
 				}
-				untouched(t)
-			})
+			}
+			untouched(t)
 		})
 	}
 }

@@ -100,25 +100,24 @@ func TestNoActivityActsForAJobThatIsNotOurs(t *testing.T) {
 		requests := everyActivity(test.reference, digestOf(test.owner), referenceTo(others.pods[test.pod]))
 		for _, activity := range slices.Sorted(maps.Keys(requests)) {
 			t.Run(name+"/"+activity, func(t *testing.T) {
-				attacker.both(t, activity, requests[activity], func(t *testing.T, given answer) {
-					defer others.wantUnchanged(t)
-					wantSilence(t, given)
-					if test.invalid {
-						wantInvalid(t, given)
-						return
-					}
-					result := tells[struct {
-						Gone, Foreign bool
-						Released      int
-						Pods          []any
-					}](t, given)
-					if activity == protocol.ReleaseOrphansActivity {
-						result.Gone, result.Foreign = test.gone, test.foreign
-					}
-					if result.Gone != test.gone || result.Foreign != test.foreign || result.Released+len(result.Pods) != 0 {
-						t.Errorf("answer %s", given.Result)
-					}
-				})
+				given := attacker.ask(t, activity, requests[activity])
+				defer others.wantUnchanged(t)
+				wantSilence(t, given)
+				if test.invalid {
+					wantInvalid(t, given)
+					return
+				}
+				result := tells[struct {
+					Gone, Foreign bool
+					Released      int
+					Pods          []any
+				}](t, given)
+				if activity == protocol.ReleaseOrphansActivity {
+					result.Gone, result.Foreign = test.gone, test.foreign
+				}
+				if result.Gone != test.gone || result.Foreign != test.foreign || result.Released+len(result.Pods) != 0 {
+					t.Errorf("answer %s", given.Result)
+				}
 			})
 		}
 	}
@@ -159,22 +158,21 @@ func TestNoActivityTouchesAPodThatIsNotTheJobs(t *testing.T) {
 				request = reconcile
 			}
 			t.Run(what+"/"+activity, func(t *testing.T) {
-				attacker.both(t, activity, request, func(t *testing.T, given answer) {
-					wantSilence(t, given)
-					result := tells[protocol.JobResult](t, given)
-					for _, found := range result.Unexpected {
-						if !found.Disowned || found.Phase != "" || found.Message != "" || found.Reason != "" || found.Node != "" {
-							t.Errorf("found %+v", found)
-						}
+				given := attacker.ask(t, activity, request)
+				wantSilence(t, given)
+				result := tells[protocol.JobResult](t, given)
+				for _, found := range result.Unexpected {
+					if !found.Disowned || found.Phase != "" || found.Message != "" || found.Reason != "" || found.Node != "" {
+						t.Errorf("found %+v", found)
 					}
-					for _, log := range result.Logs {
-						if log.Lines != "" {
-							t.Errorf("log %+v", log)
-						}
+				}
+				for _, log := range result.Logs {
+					if log.Lines != "" {
+						t.Errorf("log %+v", log)
 					}
-					others.wantUnchanged(t)
-					distant.wantUnchanged(t)
-				})
+				}
+				others.wantUnchanged(t)
+				distant.wantUnchanged(t)
 			})
 		}
 	}
@@ -246,15 +244,14 @@ func TestOnlyWhatTheJobPrescribesIsCreated(t *testing.T) {
 			protocol.CarryOutActivity: protocol.JobRequest{Job: reference, Digest: digest, Creates: test.creates},
 		} {
 			t.Run(name+"/"+activity, func(t *testing.T) {
-				attacker.both(t, activity, request, func(t *testing.T, given answer) {
-					result := tells[protocol.JobResult](t, given)
-					if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed || len(result.Created) != 0 {
-						t.Errorf("answer %s", given.Result)
-					}
-					if after := owned(t); !maps.Equal(before, after) {
-						t.Errorf("the Pods were %v and are %v", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
-					}
-				})
+				given := attacker.ask(t, activity, request)
+				result := tells[protocol.JobResult](t, given)
+				if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed || len(result.Created) != 0 {
+					t.Errorf("answer %s", given.Result)
+				}
+				if after := owned(t); !maps.Equal(before, after) {
+					t.Errorf("the Pods were %v and are %v", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+				}
 			})
 		}
 	}

@@ -1,6 +1,8 @@
 package hostile
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -22,8 +26,8 @@ import (
 // polls all the time, and the activities ask the API server a few things.
 const answers = 20 * time.Second
 
-// attacker has a worker of his own, on a task queue of his own, and schedules Ostinato's
-// activities on Ostinato's queues.
+// attacker has a worker of his own, on a task queue of his own, and schedules Ostinato's activities on Ostinato's queues.
+// Activities serve an object's own workflow alone, so he takes its place: his has its ID and its type.
 type attacker struct {
 	queue string
 	count atomic.Int64
@@ -34,6 +38,8 @@ type (
 	attack struct {
 		Activity, Queue string
 		Request         json.RawMessage
+		// Heartbeat is the activity's heartbeat timeout; 0 for answers/2.
+		Heartbeat time.Duration
 	}
 	answer struct {
 		Result json.RawMessage
@@ -47,7 +53,9 @@ func newAttacker(t *testing.T) *attacker {
 	t.Helper()
 	a := &attacker{queue: "attacker-" + strings.ToLower(t.Name())}
 	own := worker.New(stack.Temporal, a.queue, worker.Options{DisableRegistrationAliasing: true})
-	own.RegisterWorkflowWithOptions(attackWorkflow, workflow.RegisterOptions{Name: "Attack"})
+	for _, name := range []string{"Attack", protocol.JobWorkflow, protocol.CronJobWorkflow} {
+		own.RegisterWorkflowWithOptions(attackWorkflow, workflow.RegisterOptions{Name: name})
+	}
 	if err := own.Start(); err != nil {
 		t.Fatalf("start the attacker's worker: %v", err)
 	}
@@ -58,7 +66,7 @@ func newAttacker(t *testing.T) *attacker {
 func attackWorkflow(ctx workflow.Context, attack attack) (answer, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: attack.Queue, StartToCloseTimeout: answers / 2, ScheduleToCloseTimeout: answers,
-		HeartbeatTimeout: answers / 2, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+		HeartbeatTimeout: cmp.Or(attack.Heartbeat, answers/2), RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
 	})
 	var result json.RawMessage
 	err := workflow.ExecuteActivity(ctx, attack.Activity, attack.Request).Get(ctx, &result)
@@ -87,24 +95,46 @@ func queueOf(activity string) string {
 	return cluster.ControlTaskQueue()
 }
 
-// schedule asks for an activity from a workflow of the attacker's.
-func (a *attacker) schedule(t *testing.T, activity string, request any) answer {
+// ask asks for an activity in the place of the workflow of the object that the request is about.
+func (a *attacker) ask(t *testing.T, activity string, request any) answer {
 	t.Helper()
-	encoded, err := json.Marshal(request)
+	return a.askAs(t, asking.Own(request), activity, request)
+}
+
+// usurpations is how often the attacker takes the place of a workflow that is given back before he has his answer.
+const usurpations = 3
+
+// askAs asks for an activity from a workflow of the attacker's of this type and under this ID.
+func (a *attacker) askAs(t *testing.T, as asking.Workflow, activity string, request any) answer {
+	t.Helper()
+	given, err := a.usurp(t.Context(), as, attack{Activity: activity, Queue: queueOf(activity), Request: json.RawMessage(text(t, request))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := stack.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: fmt.Sprintf("%s-%d", a.queue, a.count.Add(1)), TaskQueue: a.queue,
-	}, "Attack", attack{activity, queueOf(activity), encoded})
-	if err != nil {
-		t.Fatalf("start the attacker's workflow: %v", err)
-	}
-	var given answer
-	if err := run.Get(t.Context(), &given); err != nil {
-		t.Fatalf("the attacker's workflow: %v", err)
-	}
 	return given
+}
+
+// usurp runs an attack in the place of a workflow, which is terminated. The bridge gives the place back within a minute.
+func (a *attacker) usurp(ctx context.Context, as asking.Workflow, attack attack) (given answer, err error) {
+	for range usurpations {
+		var run client.WorkflowRun
+		run, err = stack.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID: as.ID, TaskQueue: a.queue, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
+		}, as.Type, attack)
+		if err != nil {
+			return given, fmt.Errorf("start the attacker's workflow: %w", err)
+		}
+		if err = run.Get(ctx, &given); err == nil {
+			return given, nil
+		}
+	}
+	return given, fmt.Errorf("the attacker's workflow: %w", err)
+}
+
+// schedule asks for an activity from a workflow of the attacker's that takes no other's place.
+func (a *attacker) schedule(t *testing.T, activity string, request any) answer {
+	t.Helper()
+	return a.askAs(t, asking.Workflow{Type: "Attack", ID: fmt.Sprintf("%s-%d", a.queue, a.count.Add(1))}, activity, request)
 }
 
 // standalone asks for an activity without any workflow.
@@ -126,7 +156,7 @@ func (a *attacker) standalone(t *testing.T, activity string, request any) answer
 	return answered(result, err)
 }
 
-// both asks for an activity both ways.
+// both asks for an activity in both ways that take no workflow's place.
 func (a *attacker) both(t *testing.T, activity string, request any, check func(t *testing.T, given answer)) {
 	t.Helper()
 	for how, ask := range map[string]func(*testing.T, string, any) answer{"scheduled": a.schedule, "standalone": a.standalone} {

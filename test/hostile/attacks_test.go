@@ -7,14 +7,16 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -51,6 +53,18 @@ func repeated(element string, count int) string {
 	return "[" + strings.Repeat(element+",", count-1) + element + "]"
 }
 
+// numbered returns the JSON of a list of so many elements, in which each verb is the number of the element.
+func numbered(count int, element string) string {
+	all := make([]string, count)
+	for n := range all {
+		all[n] = strings.ReplaceAll(element, "%d", strconv.Itoa(n))
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
+
+// aboutCronJobs are the activities that serve workflows of CronJobs.
+var aboutCronJobs = []string{protocol.StartRunActivity, protocol.WriteStatusActivity, protocol.FindRunsActivity, protocol.SignalAcceptedActivity}
+
 // counting is the part of a request that has so many failures of Pods counted by labels of the attacker's, with a status that
 // a plan could write and that differs from the Job's.
 func counting(startTime string, labels int) string {
@@ -75,6 +89,9 @@ func messages(t *testing.T) []message {
 	namespace := stack.Namespace(t)
 	ours := victim(t, namespace, "ours", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
 	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "ours", harness.Yearly, harness.JobSpec(harness.RunSeconds(1))))
+	// Whose workflows hear the signals nobody takes the place of.
+	heard := victim(t, namespace, "heard", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
+	hearing := stack.AddCronJob(t, harness.NewCronJob(namespace, "hearing", harness.Yearly, harness.JobSpec(harness.RunSeconds(1))))
 	reference, digest := text(t, referenceTo(ours)), job.SpecOf(ours).Digest()
 	ofCronJob, ofCronJobsSpec := text(t, referenceTo(cronJob)), schedule.SpecOf(cronJob).Digest()
 	long, queue, jobs := strings.Repeat("x", 1_300_000), names.Cluster("").ControlTaskQueue(), names.Cluster("").JobTaskQueue()
@@ -93,10 +110,20 @@ func messages(t *testing.T) []message {
 		return squeezed(t, `{"job":`+reference+`,"digest":"`+digest+`",`+more+`}`)
 	}
 	startTime := ours.Status.StartTime.UTC().Format(time.RFC3339)
+	// Just inside the bounds, of names that there are not.
+	inside := `"deletes":` + numbered(job.MaxPods, `{"name":"d%d","uid":"d%d"}`) +
+		`,"releases":` + numbered(job.MaxPods, `{"name":"r%d","uid":"r%d","phase":"Failed","logs":true}`)
+	old := numbered(schedule.MaxDeletes, `{"name":"old-%d","uid":"u%d"}`)
+	trigger := text(t, triggered(cronJob, referenceTo(cronJob), 1))
 	tasks := map[string]struct {
 		activity, queue string
 		request         json.RawMessage
 	}{
+		"500 deletes and 500 releases":              {protocol.CarryOutActivity, queue, request(inside)},
+		"500 releases with a status":                {protocol.CarryOutActivity, queue, request(`"status":{"startTime":"` + startTime + `","active":1},` + inside[strings.Index(inside, `"releases"`):])},
+		"500 Jobs to prune":                         {protocol.WriteStatusActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","prune":`+old+`}`)},
+		"500 Jobs to replace":                       {protocol.StartRunActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","start":`+trigger+`,"replace":`+old+`}`)},
+		"50 Jobs to look at":                        {protocol.FindRunsActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"look":`+numbered(protocol.MaxLooks, `{"name":"x%d","uid":"y%d"}`)+`}`)},
 		"Events of 1.3 MB":                          {protocol.CarryOutActivity, queue, request(events(12, evil, long))},
 		"two Events of 1.3 MB with reasons of ours": {protocol.CarryOutActivity, queue, request(events(2, listedReason, long))},
 		"4,000 Events":                              {protocol.CarryOutActivity, queue, request(events(4000, listedReason, long[:500]))},
@@ -109,25 +136,26 @@ func messages(t *testing.T) []message {
 		"an activity of no type":                    {"Evil", queue, json.RawMessage(`{}`)},
 		"the log of a Pod that runs":                {protocol.CarryOutActivity, names.Cluster("").BulkTaskQueue(), json.RawMessage(`{"job":` + reference + `,"releases":[{"name":"x","uid":"y","phase":"Failed","logs":true}]}`)},
 	}
-	facts := squeezed(t, `{"job":"`+string(ours.UID)+`","pods":`+repeated(fmt.Sprintf(`{"name":"e","uid":"e","phase":"Running","tracked":true,"message":%q}`, long[:30_000]), 500)+`}`)
+	facts := squeezed(t, `{"job":"`+string(heard.UID)+`","pods":`+repeated(fmt.Sprintf(`{"name":"e","uid":"e","phase":"Running","tracked":true,"message":%q}`, long[:30_000]), 500)+`}`)
 	closed := json.RawMessage(`{"cronJobUID":"x","name":"x","result":{"attempts":` + repeated("{}", 600_000) + `}}`)
 
 	var all []message
+	attacker := newAttacker(t)
 	for what, task := range tasks {
-		id := "neighbours-" + strings.ReplaceAll(what, " ", "-")
-		all = append(all, message{what, func(ctx context.Context, n int) error {
-			_, err := stack.Temporal.ExecuteActivity(ctx, client.StartActivityOptions{
-				ID: fmt.Sprintf("%s-%d", id, n), TaskQueue: task.queue, StartToCloseTimeout: answers / 2, ScheduleToCloseTimeout: answers,
-				RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
-			}, task.activity, task.request)
+		as := asking.Own(protocol.JobRequest{Job: referenceTo(ours)})
+		if slices.Contains(aboutCronJobs, task.activity) {
+			as = asking.Own(protocol.FindRunsRequest{CronJob: referenceTo(cronJob)})
+		}
+		all = append(all, message{what, func(ctx context.Context, _ int) error {
+			_, err := attacker.usurp(ctx, as, attack{Activity: task.activity, Queue: task.queue, Request: task.request})
 			return err
 		}})
 	}
 	all = append(all, message{"facts of 15 MB", func(ctx context.Context, _ int) error {
-		return stack.Temporal.SignalWorkflow(ctx, harness.JobWorkflow(namespace, ours.Name), "", protocol.PodsSignal, facts)
+		return stack.Temporal.SignalWorkflow(ctx, harness.JobWorkflow(namespace, heard.Name), "", protocol.PodsSignal, facts)
 	}})
 	all = append(all, message{"a closed run with 600,000 attempts", func(ctx context.Context, _ int) error {
-		return stack.Temporal.SignalWorkflow(ctx, harness.CronJobWorkflow(namespace, cronJob.Name), "", protocol.JobClosedSignal, closed)
+		return stack.Temporal.SignalWorkflow(ctx, harness.CronJobWorkflow(namespace, hearing.Name), "", protocol.JobClosedSignal, closed)
 	}})
 	all = append(all, message{"a Job of 119,000 Pods", func(ctx context.Context, n int) error {
 		input := fmt.Sprintf(`{"job":{"namespace":%q,"name":"x%d","uid":"u"},"spec":{},"state":%s}`, namespace, n, squeezed(t, `{"pods":`+repeated("{}", 119_000)+`}`))

@@ -2,15 +2,14 @@ package hostile
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
@@ -20,7 +19,7 @@ import (
 // the first has heard of it, and a Job that was replaced in between would be made once more.
 func TestNoRunStartsOnAShortHeartbeatTimeout(t *testing.T) {
 	t.Parallel()
-	namespace := stack.Namespace(t)
+	namespace, attacker := stack.Namespace(t), newAttacker(t)
 	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "yearly", harness.Yearly, harness.JobSpec(harness.RunSeconds(1))))
 	for n, test := range []struct {
 		timeout time.Duration
@@ -34,15 +33,15 @@ func TestNoRunStartsOnAShortHeartbeatTimeout(t *testing.T) {
 	} {
 		t.Run(test.timeout.String(), func(t *testing.T) {
 			start := triggered(cronJob, referenceTo(cronJob), int64(n+1))
-			handle, err := stack.Temporal.ExecuteActivity(t.Context(), client.StartActivityOptions{
-				ID: fmt.Sprintf("short-%s-%d", namespace, n), TaskQueue: names.Cluster("").ControlTaskQueue(),
-				ScheduleToCloseTimeout: answers, HeartbeatTimeout: test.timeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
-			}, protocol.StartRunActivity, protocol.StartRunRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: start})
+			request := protocol.StartRunRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: start}
+			given, err := attacker.usurp(t.Context(), asking.Own(request), attack{
+				Activity: protocol.StartRunActivity, Queue: queueOf(protocol.StartRunActivity), Request: json.RawMessage(text(t, request)), Heartbeat: test.timeout,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := handle.Get(t.Context(), nil); (err == nil) != test.starts {
-				t.Errorf("the start ends with error %v", err)
+			if (given.Error == "") != test.starts {
+				t.Errorf("the start ends with error %s", given.Error)
 			}
 			if test.starts {
 				if _, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), start.Name, metav1.GetOptions{}); err != nil {

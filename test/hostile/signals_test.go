@@ -166,8 +166,8 @@ func TestGarbageStillSuspendsAndResumes(t *testing.T) {
 	}
 }
 
-// TestForgedStatusIsOverwritten: what an attacker writes as a Job's progress lasts until the workflow writes the next one, but
-// for the counters of ended Pods, which Kubernetes never lets fall.
+// TestForgedStatusIsOverwritten: what an attacker writes as a Job's progress lasts until the workflow writes the next one. The
+// counters of ended Pods stay forged until signatures come: Kubernetes never lets them fall.
 func TestForgedStatusIsOverwritten(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
@@ -180,7 +180,7 @@ func TestForgedStatusIsOverwritten(t *testing.T) {
 	}
 	// Another startTime would be refused, and nothing forged.
 	forged := batchv1.JobStatus{StartTime: before.Status.StartTime, Active: 7, Failed: 3}
-	given := tells[protocol.JobResult](t, attacker.schedule(t, protocol.CarryOutActivity, protocol.JobRequest{
+	given := tells[protocol.JobResult](t, attacker.ask(t, protocol.CarryOutActivity, protocol.JobRequest{
 		Job: referenceTo(ours), Digest: digestOf(ours), Status: &forged, Counted: []string{"a", "b"},
 	}))
 	if found, err := jobs.Get(t.Context(), ours.Name, metav1.GetOptions{}); err != nil || found.Status.Failed != 3 || found.Status.Active != 7 {

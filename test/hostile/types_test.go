@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
@@ -90,7 +91,7 @@ func TestNobodyNamesWhatIsCounted(t *testing.T) {
 	}
 	startTime := ours.Status.StartTime.UTC().Format(time.RFC3339)
 	request := squeezed(t, `{"job":`+text(t, referenceTo(ours))+`,"digest":"`+digestOf(ours)+`",`+counting(startTime, 50_000)+`}`)
-	given := newAttacker(t).standalone(t, protocol.CarryOutActivity, request)
+	given := newAttacker(t).askAs(t, asking.Own(protocol.JobRequest{Job: referenceTo(ours)}), protocol.CarryOutActivity, request)
 	for _, worker := range stack.Workers() {
 		if after := series(t, worker.Name()); after > before[worker.Name()]+maxNewSeries {
 			t.Errorf("%s has %d series, and had %d", worker.Name(), after, before[worker.Name()])

@@ -85,7 +85,7 @@ func newWorld(s scenario, loses int) *world {
 // started is the input with which the bridge starts the workflow.
 func (w *world) started() protocol.JobInput {
 	stored := w.cluster.job()
-	return protocol.JobInput{Job: reference, Spec: job.SpecOf(stored), HasStatus: job.HasStatus(stored.Status)}
+	return protocol.JobInput{Job: reference, Spec: job.SpecOf(stored)}
 }
 
 func (w *world) course(attempt int64) course {
