@@ -63,11 +63,12 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	}
 	pods := a.seekPods(ctx, owner, request)
 	err = eachTarget(request.Deletes, &result.Report, func(target job.Delete) (job.Report, error) {
-		return pods.act(target.UID, "", func() (job.Report, error) {
+		return pods.act(target.UID, "", func() (report job.Report, wrote bool, err error) {
 			if err := pace(ctx); err != nil {
-				return job.Report{}, outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
+				return report, false, outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
 			}
-			return a.deletePod(ctx, owner, target, false, events)
+			report, err = a.deletePod(ctx, owner, target, false, events)
+			return report, false, err
 		})
 	})
 	if err != nil {
@@ -83,9 +84,9 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	}
 	result.Logs = a.readLogs(ctx, owner, request.Releases, pods)
 	err = eachTarget(request.Releases, &result.Report, func(release job.Release) (job.Report, error) {
-		return pods.act(release.UID, release.Phase, func() (job.Report, error) {
+		return pods.act(release.UID, release.Phase, func() (report job.Report, wrote bool, err error) {
 			if err := pace(ctx); err != nil {
-				return job.Report{}, outage(err, "wait to release Pod %s/%s", owner.Namespace, release.Name)
+				return report, false, outage(err, "wait to release Pod %s/%s", owner.Namespace, release.Name)
 			}
 			return a.releasePod(ctx, owner, release)
 		})

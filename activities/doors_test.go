@@ -16,6 +16,7 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/ledger"
@@ -74,17 +75,24 @@ func TestObjectsThatAreNotThereCostLittle(t *testing.T) {
 	for name, test := range map[string]struct {
 		activity string
 		request  any
+		// gone is how many are said to be gone.
+		gone int
 	}{
-		"deletes and releases":   {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Deletes: deletes, Releases: releases}},
-		"releases":               {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: releases}},
-		"releases with a status": {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Active: 1}, Releases: releases}},
-		"Jobs to prune":          {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: old}},
-		"Jobs to replace":        {protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Start: trigger, Replace: old}},
+		"deletes and releases":   {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Deletes: deletes, Releases: releases}, 2 * job.MaxPods},
+		"releases":               {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: releases}, job.MaxPods},
+		"releases with a status": {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Active: 1}, Releases: releases}, job.MaxPods},
+		"Jobs to prune":          {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: old}, len(old)},
+		"Jobs to replace":        {protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Start: trigger, Replace: old}, len(old)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).Pod}, []*ostinatov1.CronJob{helloCronJob()}, withLogs(20, 4096))
-			if _, err := run[any](s, test.activity, test.request); err != nil {
-				t.Fatal(err)
+			gone := map[string]func() int{
+				protocol.CarryOutActivity:    func() int { return len(must[protocol.JobResult](s, test.activity, test.request).Vanished) },
+				protocol.WriteStatusActivity: func() int { return len(must[protocol.WriteStatusResult](s, test.activity, test.request).Pruned) },
+				protocol.StartRunActivity:    func() int { return len(must[protocol.StartRunResult](s, test.activity, test.request).Replaced) },
+			}[test.activity]()
+			if gone != test.gone {
+				t.Errorf("%d are said to be gone, want %d", gone, test.gone)
 			}
 			if asked := len(s.kubernetes.Actions()) + len(s.cronJobs.Actions()); asked >= most {
 				t.Errorf("%d requests to the API server, want fewer than %d", asked, most)
@@ -117,6 +125,57 @@ func TestPodsThatAreThereAreFoundAmongMany(t *testing.T) {
 	}
 }
 
+// A Pod whose labels somebody has changed is the Job's, and is found by the label of its watch.
+func TestAPodOfOtherLabelsIsFoundAmongMany(t *testing.T) {
+	pod := helloPod("b", corev1.PodSucceeded)
+	delete(pod.Labels, batchv1.ControllerUidLabel)
+	s := newStage(t, objects(helloJob(), pod), nil)
+	request := protocol.JobRequest{Job: jobRef}
+	for n := range 100 {
+		request.Deletes = append(request.Deletes, job.Delete{Name: fmt.Sprintf("d%d", n), UID: fmt.Sprintf("d%d", n)})
+	}
+	request.Releases = []job.Release{{Name: "b", UID: "b-uid", Phase: corev1.PodSucceeded}}
+	if result := must[protocol.JobResult](s, protocol.CarryOutActivity, request); len(result.Vanished) != 100 || s.tracked("b") {
+		t.Errorf("%d Pods are said to have vanished, want 100; the other one is tracked: %t", len(result.Vanished), s.tracked("b"))
+	}
+}
+
+// If the list fails, nothing is said of the Pods that it was to judge.
+func TestWithoutAListNoPodIsSaidToBeGone(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodSucceeded)), nil)
+	s.refuse("list", "pods", 1, errors.New("connection refused"))
+	request := protocol.JobRequest{Job: jobRef}
+	for n := range 100 {
+		request.Deletes = append(request.Deletes, job.Delete{Name: fmt.Sprintf("d%d", n), UID: fmt.Sprintf("d%d", n)})
+	}
+	request.Deletes = append(request.Deletes, job.Delete{Name: "a", UID: "a-uid"})
+	if result, err := run[protocol.JobResult](s, protocol.CarryOutActivity, request); err == nil {
+		t.Fatalf("the outage is no error: %+v", result)
+	}
+}
+
+// Pods that are gone with their release have been there: a plan of many such costs no list.
+func TestPodsThatGoWithTheirReleaseHaveNotStrayed(t *testing.T) {
+	var pods []fixture.Pod
+	request := protocol.JobRequest{Job: jobRef}
+	for n := range 100 {
+		name := fmt.Sprintf("p%d", n)
+		pod := helloPod(name, corev1.PodFailed).Finalized(names.TrackingFinalizer)
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: scheduled}, new(int64(0))
+		pods = append(pods, pod)
+		request.Releases = append(request.Releases, job.Release{Name: name, UID: name + "-uid", Phase: corev1.PodFailed})
+	}
+	s := newStage(t, objects(helloJob(), pods...), nil)
+	if result := must[protocol.JobResult](s, protocol.CarryOutActivity, request); len(result.Vanished) != len(pods) {
+		t.Errorf("%d Pods have vanished, want %d", len(result.Vanished), len(pods))
+	}
+	for _, action := range s.kubernetes.Actions() {
+		if action.Matches("list", "pods") {
+			t.Error("the Pods were listed")
+		}
+	}
+}
+
 // The times of a status have come, and lastScheduleTime never falls.
 func TestTimesOfAStatus(t *testing.T) {
 	now := scheduled.Add(30 * time.Second)
@@ -133,6 +192,7 @@ func TestTimesOfAStatus(t *testing.T) {
 		"none":                      {ostinatov1.CronJobStatus{LastScheduleTime: minutes(-5)}, ostinatov1.CronJobStatus{}, minutes(-5), false},
 		"by a clock that is ahead":  {ostinatov1.CronJobStatus{LastScheduleTime: minutes(-5)}, ostinatov1.CronJobStatus{LastScheduleTime: minutes(1)}, minutes(1), false},
 		"one that has not come":     {ostinatov1.CronJobStatus{LastScheduleTime: minutes(-5)}, ostinatov1.CronJobStatus{LastScheduleTime: minutes(2)}, minutes(-5), true},
+		"the one that there is":     {ostinatov1.CronJobStatus{LastScheduleTime: minutes(90)}, ostinatov1.CronJobStatus{LastScheduleTime: minutes(90)}, minutes(90), false},
 		"accounted for what is not": {ostinatov1.CronJobStatus{LastScheduleTime: minutes(-5)}, ostinatov1.CronJobStatus{AccountedUntil: minutes(2)}, minutes(-5), true},
 	} {
 		t.Run(name, func(t *testing.T) {

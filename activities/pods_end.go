@@ -129,21 +129,21 @@ func gather[Item, Result any](items []Item, do func(Item) (Result, error)) ([]Re
 const releaseAttempts = 5
 
 // releasePod removes the tracking finalizer of a Pod of the Job whose fate is recorded, unless
-// its phase is not the one that was counted. Nearly always one request does and tests it all.
-func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release) (job.Report, error) {
+// its phase is not the one that was counted. Nearly always one request does and tests it all; wrote says that it did.
+func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release) (report job.Report, wrote bool, err error) {
 	after, err := k8s.ReleaseTrackedPod(ctx, a.Kubernetes, owner, release.Name, types.UID(release.UID), release.Phase)
-	var report job.Report
+	wrote = after != nil
 	if err == nil && after == nil {
 		report, err = a.releaseExamined(ctx, owner, release)
 	}
 	switch {
 	case err == nil && after != nil && k8s.Removed(after), // No PodWatch may run just now that would tell.
 		errors.Is(err, k8s.ErrGone), apierrors.IsNotFound(err):
-		return vanished(release.UID), nil
+		return vanished(release.UID), wrote, nil
 	case err != nil:
-		return failed(job.PodFailure{UID: release.UID}, err, "release Pod %s/%s", owner.Namespace, release.Name)
+		report, err = failed(job.PodFailure{UID: release.UID}, err, "release Pod %s/%s", owner.Namespace, release.Name)
 	}
-	return report, nil
+	return report, wrote, err
 }
 
 // releaseExamined reads the Pod and releases it if it may be.

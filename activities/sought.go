@@ -7,17 +7,19 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // maxStrays is how many of the objects that a request names are looked for by themselves and are not what the request says.
-// One list judges the rest. A plan's objects are nearly always there; those of a forged request need not be.
+// Lists judge the rest. A plan's objects are nearly always there; those of a forged request need not be.
 const maxStrays = 10
 
 // sought are the objects that a request names, by UID, as a live list has them. The list is read once maxStrays have strayed.
@@ -40,8 +42,11 @@ func (s *sought[Found]) look(uid string) (found Found, there, judged bool, err e
 		return found, false, false, nil
 	}
 	objects, err := s.listed()
+	if err != nil || objects == nil {
+		return found, false, false, err
+	}
 	found, there = objects[uid]
-	return found, there, objects != nil, err
+	return found, there, true, nil
 }
 
 // soughtPods are the Pods that a request about a Job names.
@@ -58,29 +63,40 @@ func (a *Activities) seekPods(ctx context.Context, owner *batchv1.Job, request p
 	return soughtPods{seek(func() (map[string]job.PodFact, error) { return a.podsNamed(ctx, owner, named) })}
 }
 
-// podsNamed lists the Pods of the Job and returns the named ones.
+// podsNamed lists the Pods of the Job and returns the named ones: by its selector, and by the label of its watch, which a Pod
+// keeps whose other labels were changed.
 func (a *Activities) podsNamed(ctx context.Context, owner *batchv1.Job, named sets.Set[string]) (map[string]job.PodFact, error) {
 	selector, err := claim.Selector(owner)
 	if err != nil {
 		return nil, outage(err, "list Pods of Job %s/%s", owner.Namespace, owner.Name)
 	}
+	watched := labels.SelectorFromSet(labels.Set{names.WatchBucketLabel: names.WatchBucket(string(owner.UID))})
 	found := map[string]job.PodFact{}
-	return found, a.eachPod(ctx, owner.Namespace, selector, func(pod *corev1.Pod) func() error {
-		if named.Has(string(pod.UID)) && a.owns(owner, pod) {
-			found[string(pod.UID)] = k8s.PodFact(pod)
+	for _, by := range []labels.Selector{selector, watched} {
+		err := a.eachPod(ctx, owner.Namespace, by, func(pod *corev1.Pod) func() error {
+			if named.Has(string(pod.UID)) && a.owns(owner, pod) {
+				found[string(pod.UID)] = k8s.PodFact(pod)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
+	}
+	return found, nil
 }
 
 // refuted returns what a list says against the request: the Pod is not the Job's, or not in the phase if one is given. It is
 // nil if the list says nothing against it, and if no list judges yet.
 func (s soughtPods) refuted(uid string, phase corev1.PodPhase) (*job.Report, error) {
 	fact, there, judged, err := s.look(uid)
+	if err != nil {
+		return nil, err
+	}
 	var report job.Report
 	switch {
 	case !judged:
-		return nil, err
+		return nil, nil
 	case !there:
 		report = vanished(uid)
 	case phase != "" && fact.Phase != phase:
@@ -91,8 +107,9 @@ func (s soughtPods) refuted(uid string, phase corev1.PodPhase) (*job.Report, err
 	return &report, nil
 }
 
-// act acts on a Pod, unless a list refutes what the request says of it.
-func (s soughtPods) act(uid string, phase corev1.PodPhase, act func() (job.Report, error)) (job.Report, error) {
+// act acts on a Pod, unless a list refutes what the request says of it. wrote says that the Pod was there to be written to: one
+// that is gone with that has not strayed.
+func (s soughtPods) act(uid string, phase corev1.PodPhase, act func() (report job.Report, wrote bool, err error)) (job.Report, error) {
 	refuted, err := s.refuted(uid, phase)
 	if err != nil {
 		return job.Report{}, err
@@ -100,8 +117,8 @@ func (s soughtPods) act(uid string, phase corev1.PodPhase, act func() (job.Repor
 	if refuted != nil {
 		return *refuted, nil
 	}
-	report, err := act()
-	if len(report.Vanished)+len(report.Unexpected) > 0 {
+	report, wrote, err := act()
+	if !wrote && len(report.Vanished)+len(report.Unexpected) > 0 {
 		s.strayed()
 	}
 	return report, err

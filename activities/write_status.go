@@ -114,7 +114,7 @@ func (a *Activities) applyCronJobStatus(
 		Namespace: a.Namespace,
 		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
-	if why := schedule.StatusAhead(status, a.Clock.Now()); why != "" {
+	if why := schedule.StatusAhead(status, cronJob.Status, a.Clock.Now()); why != "" {
 		a.Metrics.requestsRefused.WithLabelValues(protocol.WriteStatusActivity, ledger.NotPrescribed).Inc()
 		return notWritten(ctx, cronJob, errors.New(why))
 	}
@@ -219,14 +219,16 @@ type knownCronJob struct {
 
 // remember keeps what this process has read or written last of a CronJob with a run under way. It takes the place of a read
 // before a write that the API server refuses unless the object is, in etcd, the one that was read; nothing else may rest on it.
-// It has what a write of the status needs: identity, resourceVersion, conditions and lastScheduleTime. Spec and annotations may be large.
+// It has what a write of the status needs: identity, resourceVersion, conditions and times. Spec and annotations may be large.
 func (a *Activities) remember(cronJob *ostinatov1.CronJob) {
 	a.cronJobCache.Add(knownCronJob{cronJobReference(cronJob), schedule.SpecOf(cronJob).Digest()}, &ostinatov1.CronJob{
 		TypeMeta: cronJob.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cronJob.Namespace, Name: cronJob.Name, UID: cronJob.UID, ResourceVersion: cronJob.ResourceVersion,
 		},
-		Status: ostinatov1.CronJobStatus{Conditions: cronJob.Status.Conditions, LastScheduleTime: cronJob.Status.LastScheduleTime},
+		Status: ostinatov1.CronJobStatus{
+			Conditions: cronJob.Status.Conditions, LastScheduleTime: cronJob.Status.LastScheduleTime, AccountedUntil: cronJob.Status.AccountedUntil,
+		},
 	})
 }
 

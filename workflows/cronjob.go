@@ -102,7 +102,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		state:            state,
 		unread:           input.State == nil,
 		mailbox:          mailboxOf(ctx),
-		heard:            cronJobHeard{look: input.Heard != nil, runs: heard.Runs, steering: input.Wishes},
+		heard:            cronJobHeard{look: input.State != nil, runs: heard.Runs, steering: input.Wishes},
 		unknown:          input.Unknown,
 	}
 }
@@ -128,6 +128,9 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 		return
 	case result.CurrentSpec != nil && result.CurrentSpec.Validate() != nil:
 		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
+		return
+	case result.Created.IsZero():
+		c.failed(ctx, "The CronJob can't be planned with", errNoCreation)
 		return
 	case result.CurrentSpec != nil:
 		c.spec = *result.CurrentSpec

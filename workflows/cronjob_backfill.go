@@ -30,6 +30,10 @@ func (c *runningCronJob) handleBackfills(ctx workflow.Context) error {
 func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol.BackfillRequest) error {
 	asked := schedule.BackfillRequest(request)
 	mistake := asked.Mistake(c.spec, workflow.Now(ctx))
+	if mistake == "" && c.unread {
+		// The handler waits for what the times count from.
+		return nil
+	}
 	if mistake == "" && !asked.Cancel {
 		mistake = schedule.TimesBetween(c.spec, c.state, asked.From, asked.To).Mistake
 	}
@@ -46,6 +50,9 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
 	asked := noted(schedule.BackfillRequest(request), ledger.ThroughUpdate)
 	question := protocol.SignalAcceptedRequest{CronJob: c.cronJob, Signal: protocol.BackfillSignal}
+	if err := workflow.Await(ctx, func() bool { return !c.unread || c.gone }); err != nil {
+		return answer, err
+	}
 	result, err := perform(ctx, signalAccepted, "ask "+c.cronJob.Name+" for a backfill", question, callOptions{})
 	switch {
 	case err != nil:

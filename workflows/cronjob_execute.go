@@ -16,6 +16,9 @@ import (
 // errUnusableSpec says that an activity has read a spec that no CronJob can have.
 var errUnusableSpec = errors.New("its spec is not valid")
 
+// errNoCreation says that an answer does not tell when the CronJob was created, as that of an earlier worker.
+var errNoCreation = errors.New("it is not known when it was created")
+
 // taskBegan returns when the workflow task under way, which its number of events tells from others, began.
 func (c *runningCronJob) taskBegan(ctx workflow.Context) time.Time {
 	if history := workflow.GetInfo(ctx).GetCurrentHistoryLength(); c.task.history != history || c.task.began.IsZero() {

@@ -68,6 +68,8 @@ type runningJob struct {
 	deleting []string
 	// slowUntil is until when creates do not begin inside a workflow task: one has taken too long.
 	slowUntil time.Time
+	// unread says that the Job's spec is that of the input, and was not read.
+	unread bool
 	// planned says that this run of the workflow has decided once, and early are the facts that came before that.
 	planned bool
 	early   []protocol.PodFacts
@@ -81,7 +83,7 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 	reference := input.Job
 	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec)
 	if input.State != nil {
-		state = input.State.Of(reference.Namespace, reference.Name, reference.UID)
+		state = job.Resume(*input.State, reference.Namespace, reference.Name, reference.UID, workflow.Now(ctx))
 	}
 	state = state.Made(input.Spec, input.Pods, workflow.Now(ctx))
 	return &runningJob{
@@ -90,7 +92,9 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 		spec:    input.Spec,
 		state:   state,
 		mailbox: mailboxOf(ctx),
-		heard:   heard{look: input.Look, steering: input.Wishes},
+		// Whoever has started it may have made up the spec as well.
+		unread:  input.State != nil,
+		heard:   heard{look: input.Look || input.State != nil, steering: input.Wishes},
 		unknown: input.Unknown,
 	}
 }

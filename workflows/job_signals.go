@@ -153,6 +153,10 @@ func (w *runningJob) look(ctx workflow.Context) error {
 		return err
 	}
 	request := protocol.JobRequest{Job: w.input.Job, Digest: digest(w.spec), Events: w.heard.answers}
+	if w.unread {
+		// The answer is the spec, with the defaults that no digest covers.
+		request.Digest = ""
+	}
 	result, err := perform(ctx, carryOut, "look at job "+w.input.Job.Name, request, callOptions{})
 	if err != nil {
 		w.pause.failed(workflow.Now(ctx))
@@ -160,7 +164,7 @@ func (w *runningJob) look(ctx workflow.Context) error {
 	}
 	w.pause.reset()
 	w.learn(result)
-	w.heard.look, w.heard.edit, w.heard.answers = false, false, nil
+	w.unread, w.heard.look, w.heard.edit, w.heard.answers = false, false, false, nil
 	if !w.gone {
 		w.heard.successor = nil
 	}

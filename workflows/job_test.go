@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -387,8 +388,24 @@ func TestLongHistoryContinuesAsNewWithItsState(t *testing.T) {
 				t.Fatal(err)
 			}
 			expect(t, "succeeded", result.Succeeded, 2)
-			expect(t, "calls", again.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
+			expect(t, "a look at the Job, and a plan for each end", again.calls, slices.Repeat([]string{protocol.CarryOutActivity}, 3))
+			expect(t, "what the look names", again.requests[0].Digest, "")
 		})
+	}
+}
+
+// A forged input has a spec of its own, by which nothing would be due for years: the Job's own is read first.
+func TestAJobThatIsContinuedGoesByItsOwnSpec(t *testing.T) {
+	kube := newJobKube(t)
+	kube.object = jobSpec(1, 1)
+	forged := kube.object
+	forged.BackoffBaseSeconds, forged.BackoffCapSeconds = 300_000_000, 300_000_000
+	failed := kube.environment.Now().UTC()
+	state := job.State{Attempts: 1, Failed: 1, Backoff: job.Backoff{Failures: 1, Last: failed}, Written: &batchv1.JobStatus{Failed: 1}}
+	kube.after(time.Hour, func() { kube.remove() })
+	kube.after(time.Minute, func() { expect(t, "Pods after the back-off that the Job has", len(kube.pods), 1) })
+	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: forged, State: &state}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -52,7 +52,8 @@ func decide(state State, spec Spec, now time.Time, listed bool) Plan {
 	// How a Job has ended is said last.
 	p.plan.Events = p.plan.Events[max(len(p.plan.Events)-event.MaxPerRequest, 0):]
 	p.prune()
-	p.plan.Next, p.plan.before, p.plan.podRetryCap = p.state, state, spec.LongestBackoff()
+	_, backoffCap := spec.backoff()
+	p.plan.Next, p.plan.before, p.plan.podRetryCap = p.state, state, max(retryCap, backoffCap)
 	return p.plan
 }
 

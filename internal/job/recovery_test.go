@@ -131,3 +131,20 @@ func TestReconstructDoesNotCountPodsTwice(t *testing.T) {
 	c.restart().settle().drain().deliver().settle()
 	equal(t, "after", counts(c.status), [5]int32{2, 0, 0, 0, 1})
 }
+
+// A State that a workflow takes over is the Job's that it names, and has nothing wait for a time that is out of reach.
+func TestAStateThatIsTakenOverWaitsForNoForgedTime(t *testing.T) {
+	never := time.Date(9998, time.January, 1, 0, 0, 0, 0, time.UTC)
+	soon := start.Add(time.Minute)
+	state := job.State{
+		Namespace: "others", Name: "others", UID: "others", Backoff: job.Backoff{Failures: 1, Last: never},
+		Indexes: job.IndexRecords{{Index: 0, Last: start}, {Index: 1, Last: never}},
+		Pods:    []job.Pod{{Retry: job.Retry{Until: soon}}, {Retry: job.Retry{Until: never}}},
+	}
+	taken := job.Resume(state, "default", "work", "uid-1", start)
+	equal(t, "whose it is", [3]string{taken.Namespace, taken.Name, taken.UID}, [3]string{"default", "work", "uid-1"})
+	equal(t, "the last failure", taken.Backoff.Last.Equal(start), true)
+	equal(t, "the last failures of indexes", [2]bool{taken.Indexes[0].Last.Equal(start), taken.Indexes[1].Last.Equal(start)}, [2]bool{true, true})
+	equal(t, "the Pods' retries", [2]bool{taken.Pods[0].Retry.Until.Equal(soon), taken.Pods[1].Retry.Until.Equal(start.Add(job.DefaultBackoffCap))}, [2]bool{true, true})
+	equal(t, "the state that is taken over is as it was", state.Backoff.Last.Equal(never) && state.Pods[1].Retry.Until.Equal(never), true)
+}

@@ -155,12 +155,6 @@ func (s Spec) WithDefaults(defaults Defaults) Spec {
 	return s
 }
 
-// LongestBackoff returns the longest delay of what failed with one Pod; maxAnnotationSeconds at most, whatever the Spec says.
-func (s Spec) LongestBackoff() time.Duration {
-	_, limit := s.backoff()
-	return max(retryCap, min(limit, maxAnnotationSeconds*time.Second))
-}
-
 // backoff returns the bounds of the delay of Pods after failures: the Job's, or the defaults. The cap wins.
 func (s Spec) backoff() (base, limit time.Duration) {
 	return cmp.Or(time.Duration(s.BackoffBaseSeconds)*time.Second, s.Defaults.BackoffBase, DefaultBackoffBase),

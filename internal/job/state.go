@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -133,6 +134,31 @@ type Silence struct {
 func (s State) Of(namespace, name, uid string) State {
 	s.Namespace, s.Name, s.UID = namespace, name, uid
 	return s
+}
+
+// Resume returns the State of a Job that a workflow takes over from the one before. A time of a failure that has not come is cut
+// to now, and what is delayed with a Pod waits for DefaultBackoffCap at most: a node's clock may be ahead, the Job may have been
+// edited, and the State may be forged.
+func Resume(state State, namespace, name, uid string, now time.Time) State {
+	state = state.Of(namespace, name, uid)
+	state.Backoff.Last = notAfter(now, state.Backoff.Last)
+	state.Indexes = slices.Clone(state.Indexes)
+	for i := range state.Indexes {
+		state.Indexes[i].Last = notAfter(now, state.Indexes[i].Last)
+	}
+	state.Pods = slices.Clone(state.Pods)
+	for i := range state.Pods {
+		state.Pods[i].Retry.Until = notAfter(now.Add(DefaultBackoffCap), state.Pods[i].Retry.Until)
+	}
+	return state
+}
+
+// notAfter returns the time, or the latest one if it is later.
+func notAfter(latest, t time.Time) time.Time {
+	if t.After(latest) {
+		return latest.UTC()
+	}
+	return t
 }
 
 // BeingDeleted returns the UIDs of the Pods that are being deleted and whose end is not known yet. It is never nil.

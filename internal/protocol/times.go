@@ -15,7 +15,7 @@ import (
 const (
 	// clockSkew is how far Temporal's clock may be set back between two runs of a workflow.
 	clockSkew = time.Minute
-	// longestBackoff is as long as the longest back-off of a workflow, but for that of single Pods, which a Job sets.
+	// longestBackoff is as long as the longest back-off of a workflow.
 	longestBackoff = 10 * time.Minute
 )
 
@@ -59,33 +59,35 @@ func (i CronJobInput) ValidateTimes(now time.Time) error {
 	for _, missed := range state.Calendar.Missed {
 		moments = append(moments, momentOf{"a missed time", missed.Last, clockSkew})
 	}
+	for _, former := range state.Calendar.Former {
+		moments = append(moments, momentOf{"the end of a former schedule", former.Until, clockSkew})
+	}
 	for _, trigger := range state.Triggers {
 		moments = append(moments, momentOf{"a trigger's at", trigger.At, clockSkew}, momentOf{"a trigger's retry.until", trigger.Retry.Until, longestBackoff})
 	}
 	for _, backfill := range state.Backfills {
-		moments = append(moments, momentOf{"a backfill's retry.until", backfill.Retry.Until, longestBackoff})
+		moments = append(moments, momentOf{"a backfill's at", backfill.At, clockSkew}, momentOf{"a backfill's retry.until", backfill.Retry.Until, longestBackoff})
+		for _, scheduled := range backfill.Times {
+			moments = append(moments, momentOf{"a backfill's time", scheduled, clockSkew})
+		}
 	}
 	return notAhead(now, moments...)
 }
 
-// ValidateTimes reports whether a state that was carried over has the times of one that was written by now.
+// ValidateTimes reports whether a state that was carried over has the times of one that was written by now. Those that the
+// Job's nodes or its own back-offs give are cut instead (job.Resume).
 func (i JobInput) ValidateTimes(now time.Time) error {
 	state := ptr.Deref(i.State, job.State{})
 	moments := []momentOf{
 		{"startTime", state.StartTime, clockSkew},
-		{"backoff.last", state.Backoff.Last, clockSkew},
 		{"listing", state.Listing, clockSkew},
 		{"silence.since", state.Silence.Since, clockSkew},
 		{"createRetry.until", state.CreateRetry.Until, longestBackoff},
 		{"statusRetry.until", state.StatusRetry.Until, longestBackoff},
 		{"errorRetry.until", state.ErrorRetry.Until, longestBackoff},
 	}
-	for _, index := range state.Indexes {
-		moments = append(moments, momentOf{"an index's last", index.Last, clockSkew})
-	}
-	ofPods := max(longestBackoff, i.Spec.LongestBackoff())
 	for _, pod := range state.Pods {
-		moments = append(moments, momentOf{"a Pod's since", pod.Since, clockSkew}, momentOf{"a Pod's retry.until", pod.Retry.Until, ofPods})
+		moments = append(moments, momentOf{"a Pod's since", pod.Since, clockSkew})
 	}
 	return notAhead(now, moments...)
 }

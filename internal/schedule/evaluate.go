@@ -114,7 +114,7 @@ func Evaluate(spec Spec, state State, now time.Time) Evaluation {
 	base, ran := state.base()
 	for _, recovered := range state.Recovered {
 		// The intervals of an edited schedule count from any run that was found.
-		if run := recovered.Run; len(state.Calendar.Former) > 0 && !run.Manual && run.Scheduled.After(base) {
+		if run := recovered.Run; len(state.Calendar.Former) > 0 && !run.Manual && run.Scheduled.After(base) && !run.Scheduled.After(now) {
 			base, ran = run.Scheduled, true
 		}
 	}

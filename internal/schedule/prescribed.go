@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
@@ -50,13 +52,15 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 }
 
 // countedFrom returns the time before which a CronJob has no scheduled runs: that of its creation, or an earlier one that a
-// move has noted.
+// move has noted, or that of the last run, which a CronJob that was restored with its status had before its creation.
 func countedFrom(object *ostinatov1.CronJob, now time.Time) time.Time {
-	created := object.CreationTimestamp.UTC()
-	if noted := notedScheduleTime(object, now); noted != nil && noted.Time.Before(created) {
-		return noted.UTC()
+	from := object.CreationTimestamp.UTC()
+	for _, last := range []*metav1.Time{notedScheduleTime(object, now), object.Status.LastScheduleTime} {
+		if last != nil && last.Time.Before(from) {
+			from = last.UTC()
+		}
 	}
-	return created
+	return from
 }
 
 // NextDisagrees reports whether status.nextScheduleTime is later than the schedule's next time, or missing. A past time

@@ -51,13 +51,19 @@ func StatusNotBefore(status, written ostinatov1.CronJobStatus) ostinatov1.CronJo
 	return status
 }
 
-// StatusAhead says which time of a status has not come, so that times before it would have no run; empty if all have.
-func StatusAhead(status ostinatov1.CronJobStatus, now time.Time) string {
-	latest := times.Later(ledger.Time(status.LastScheduleTime), ledger.Time(status.AccountedUntil))
-	if !latest.After(now.Add(clockSkew)) {
+// StatusAhead says that a time of a status has not come, so that times before it would have no run; empty if all have come, or
+// were written before.
+func StatusAhead(status, written ostinatov1.CronJobStatus, now time.Time) string {
+	latest := accountedFor(status)
+	if !latest.After(times.Later(now.Add(clockSkew), accountedFor(written))) {
 		return ""
 	}
 	return fmt.Sprintf("status: %s, to which all runs are accounted for, has not come by the clock of this worker, %s", times.Format(latest), times.Format(now))
+}
+
+// accountedFor returns the time up to which a status says that no run is to start.
+func accountedFor(status ostinatov1.CronJobStatus) time.Time {
+	return times.Later(ledger.Time(status.LastScheduleTime), ledger.Time(status.AccountedUntil))
 }
 
 // StatusOf renders the CronJob's status. Workflow is left to the activity.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/job"
@@ -147,7 +149,10 @@ func messages(t *testing.T) []message {
 			as = asking.Own(protocol.FindRunsRequest{CronJob: referenceTo(cronJob)})
 		}
 		all = append(all, message{what, func(ctx context.Context, _ int) error {
-			_, err := attacker.usurp(ctx, as, attack{Activity: task.activity, Queue: task.queue, Request: task.request})
+			given, err := attacker.usurp(ctx, as, attack{Activity: task.activity, Queue: task.queue, Request: task.request})
+			if given.Type == activities.OtherWorkflowErrorType {
+				err = errors.New(given.Error)
+			}
 			return err
 		}})
 	}

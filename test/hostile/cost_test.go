@@ -40,7 +40,7 @@ func costs(t *testing.T, message message) (cost harness.Cost, little bool) {
 	for range 3 {
 		since := stack.MeasureCost(t)
 		if err := message.send(t.Context(), -1); err != nil {
-			t.Logf("Temporal refuses %s: %v", message.what, err)
+			t.Logf("%s does not arrive: %v", message.what, err)
 		}
 		harness.Always(t, effects, func(context.Context) error { return stack.Stack.Ended() })
 		if cost = since(); cost.Requests < maxRequests && cost.Stored < maxStored {
