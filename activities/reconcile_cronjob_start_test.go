@@ -110,7 +110,8 @@ func TestStartFindsTheJobOfAnAttemptThatWasInTime(t *testing.T) {
 	}
 }
 
-// TestOverlapIsJudgedByTheJobsThatTheStatusNames: each of these is read. A Job that the status does not name is not looked for.
+// TestOverlapIsJudgedByTheJobsThatTheStatusNames: each of these is read. A Job that the status does not name is not looked for:
+// who forges the status, in the place of the CronJob's workflow, overlaps its runs until signatures come.
 func TestOverlapIsJudgedByTheJobsThatTheStatusNames(t *testing.T) {
 	anothers := cronJobsJob("active")
 	anothers.OwnerReferences = nil
