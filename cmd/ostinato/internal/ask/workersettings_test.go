@@ -195,11 +195,11 @@ func TestTemporalIsAskedWhereTheWorkersAskIt(t *testing.T) {
 		assert.NoError(t, err)
 		assert.Equal(t, []string{"ostinato-system/configmaps/ostinato-temporal"}, cluster.asked)
 	})
-	t.Run("the namespace is the person's where one is named", func(t *testing.T) {
+	t.Run("in their namespace, whichever a person has named for another address", func(t *testing.T) {
 		t.Setenv("TEMPORAL_NAMESPACE", "prod")
 		workflows, err := ask.NewWorkflows(install(t, address).asking(t))
 		require.NoError(t, err)
-		assert.Equal(t, "prod", workflows.Namespace())
+		assert.Equal(t, "jobs", workflows.Namespace())
 	})
 }
 
@@ -218,14 +218,6 @@ func TestAnAddressThatThePersonHasNamedIsAskedAlone(t *testing.T) {
 			assert.Empty(t, cluster.asked)
 		})
 	}
-	t.Run("a key goes to no address that a ConfigMap names", func(t *testing.T) {
-		t.Setenv("TEMPORAL_API_KEY", "hunter2")
-		cluster := install(t, address)
-		workflows, err := ask.NewWorkflows(cluster.asking(t))
-		require.NoError(t, err)
-		assert.Equal(t, "localhost:7233", workflows.Address())
-		assert.Empty(t, cluster.asked)
-	})
 }
 
 func TestWhatIsInTheWayOfTemporalIsSaid(t *testing.T) {

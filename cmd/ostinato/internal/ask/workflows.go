@@ -47,16 +47,19 @@ type Settings struct {
 
 // NewWorkflows reads the configuration; Temporal is not called yet.
 func NewWorkflows(settings Settings) (*Workflows, error) {
-	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: settings.Profile})
+	person, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: settings.Profile})
 	if err != nil {
 		return nil, fmt.Errorf("read the Temporal settings (TEMPORAL_* variables and profile file): %w", err)
 	}
-	w := &Workflows{}
+	w, profile := &Workflows{}, person
 	var workers WorkerSettings
-	// What a person's settings send goes to an address that the person has named.
-	if settings.Address == "" && profile.Address == "" && profile.APIKey == "" && profile.TLS == nil && settings.Workers != nil {
-		if workers, w.unknown = settings.Workers(); w.unknown == nil {
-			if err := workers.fill(&profile); err != nil {
+	// What a person's settings send goes to an address that the person has named, or to none.
+	if settings.Address == "" && person.Address == "" && settings.Workers != nil {
+		if w.unknown = sendsNothing(person); w.unknown == nil {
+			workers, w.unknown = settings.Workers()
+		}
+		if w.unknown == nil {
+			if profile, err = workers.profile(); err != nil {
 				return nil, err
 			}
 		}
@@ -71,7 +74,8 @@ func NewWorkflows(settings Settings) (*Workflows, error) {
 		w.options.HostPort = "passthrough:///" + w.address
 		w.options.ConnectionOptions.DialOptions = append(w.options.ConnectionOptions.DialOptions, grpc.WithContextDialer(workers.dial))
 	}
-	codec := profile.Codec
+	// The codec server is the person's own, wherever Temporal is.
+	codec := person.Codec
 	switch {
 	case settings.CodecEndpoint != "":
 		// What the configuration says goes with its own server.
