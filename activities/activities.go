@@ -88,6 +88,7 @@ type Activities struct {
 	jobSearch    k8s.JobSearch
 	// refusedLog lets the lines about refused requests through that the log has room for.
 	refusedLog *rate.Limiter
+	watches    watches
 }
 
 // New returns activities.
@@ -163,7 +164,7 @@ func (a *Activities) jobWorkflow(namespace, name string) string {
 // refusedReasons are the types of the errors by which an activity refuses a request that no
 // workflow of Ostinato's makes, and the reason of a Refusal that says the same of a start or of Pods.
 var refusedReasons = []string{
-	protocol.InvalidRequestErrorType, OtherWorkflowErrorType, NotServedErrorType, NotTakenOverErrorType, ledger.NotPrescribed,
+	protocol.InvalidRequestErrorType, OtherWorkflowErrorType, NotServedErrorType, NotTakenOverErrorType, ledger.NotPrescribed, AlreadyWatchedErrorType,
 }
 
 // refusalsLogged is how many refused requests a second are logged, with who asked. Whoever may write

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,11 +16,20 @@ import (
 )
 
 // WatchPods watches the Pods of one shard (internal/podwatch), and its new Jobs, whose first Pods it makes
-// (internal/jobwatch). It does so for the PodWatch workflow of that shard, and for nobody else: two watches of a shard
-// would tell everything twice. It runs until it is cancelled, or until its worker stops or the Pods can't be watched, and
-// then returns a retryable error, so that another worker takes over.
+// (internal/jobwatch). It does so for the PodWatch workflow of that shard alone, and once at a time in a process: two
+// watches of a shard would tell everything twice. It runs until it is cancelled, or until its worker stops or the Pods can't
+// be watched, and then returns a retryable error, so that another worker takes over.
 func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput) (err error) {
 	defer func() { a.countRefused(ctx, protocol.WatchPodsActivity, nil, err) }()
+	info := activity.GetInfo(ctx)
+	if err := invalidRequest(a.isWatch(info, input)); err != nil {
+		return err
+	}
+	end, err := a.watches.begin(input, info.WorkflowExecution.RunID)
+	if err != nil {
+		return err
+	}
+	defer end()
 	jobs, err := jobwatch.New(jobwatch.Options{
 		Kubernetes: a.Kubernetes, Namespaces: a.Namespaces, Shard: input.Shard, Shards: input.Shards,
 		Weights: a.Weights, Clock: a.Clock, Begin: a.BeginJob,
@@ -38,8 +46,8 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 			a.Metrics.watch.Heartbeat(input.Shard, a.Clock.Now())
 		},
 	})
-	if err := invalidRequest(cmp.Or(err, a.isWatch(activity.GetInfo(ctx), input))); err != nil {
-		return err
+	if err != nil {
+		return invalidRequest(err)
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -71,8 +79,13 @@ func (a *Activities) isWatch(info activity.Info, input protocol.PodWatchInput) e
 	if a.WatchShards > 0 && input.Shards != a.WatchShards {
 		return fmt.Errorf("watch Pods, shard %d of %d: this worker watches in %d shards (--watch-shards)", input.Shard, input.Shards, a.WatchShards)
 	}
-	if id := a.Cluster.PodWatchWorkflowID(input.Shard, input.Shards); info.WorkflowExecution.ID != id || info.IsLocalActivity {
-		return fmt.Errorf("watch Pods, shard %d of %d, for workflow %q: only workflow %q may ask for it", input.Shard, input.Shards, info.WorkflowExecution.ID, id)
+	id, kind := a.Cluster.PodWatchWorkflowID(input.Shard, input.Shards), ""
+	if info.WorkflowType != nil {
+		kind = info.WorkflowType.Name
+	}
+	if info.WorkflowExecution.ID != id || kind != protocol.PodWatchWorkflow || info.Namespace != a.Namespace || info.IsLocalActivity {
+		return fmt.Errorf("watch Pods, shard %d of %d, for workflow %q, a %q: only workflow %q, a %q, may ask for it",
+			input.Shard, input.Shards, info.WorkflowExecution.ID, kind, id, protocol.PodWatchWorkflow)
 	}
 	return nil
 }

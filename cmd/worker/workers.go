@@ -32,6 +32,11 @@ const maxJobActivities = 64
 // short for a busy machine and for large values, which wait to be decoded.
 const turnTimeout = 8 * time.Second
 
+// watchHeartbeats is the longest time between two heartbeats of a watch of Pods, whatever timeout was asked for: by the answer it hears that it
+// is over for Temporal, and only then does the next watch of its shard begin in this process. The SDK tries a heartbeat that fails again for as
+// long, so that half of PodWatch's timeout outlasts the same outages as the whole.
+const watchHeartbeats = 5 * time.Second
+
 // newWorkers makes the workers. The first error that a worker can't recover from goes to fatal.
 func newWorkers(settings config.Worker, temporal client.Client, activities *activities.Activities, fatal chan<- error) (made workers) {
 	worker.SetStickyWorkflowCacheSize(settings.StickyCacheSize)
@@ -79,7 +84,13 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		MaxConcurrentActivityExecutionSize: settings.MaxConcurrentBulkActivities,
 		TaskQueueActivitiesPerSecond:       settings.BulkActivitiesPerSecond,
 	}))
-	activities.RegisterWatch(add(settings.Cluster.WatchTaskQueue(), worker.Options{DisableWorkflowWorker: true}))
+	activities.RegisterWatch(add(settings.Cluster.WatchTaskQueue(), worker.Options{
+		DisableWorkflowWorker: true,
+		// One more than there are shards: what is refused is heard while all are watched here.
+		MaxConcurrentActivityExecutionSize: settings.WatchShards + 1,
+		MaxHeartbeatThrottleInterval:       watchHeartbeats,
+		DefaultHeartbeatThrottleInterval:   watchHeartbeats,
+	}))
 	return made
 }
 
