@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -36,10 +34,14 @@ const (
 func FreePort() (int, error) {
 	handedOutMutex.Lock()
 	defer handedOutMutex.Unlock()
-	locks := filepath.Join(os.TempDir(), fmt.Sprintf("ostinato-ports-%d", os.Getuid()))
+	locks, err := portLocks()
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer locks.Close()
 	for range 1000 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		unlock, ok, err := TryLock(filepath.Join(locks, strconv.Itoa(port)))
+		unlock, ok, err := lockPort(locks, port)
 		if err != nil {
 			return 0, fmt.Errorf("find a free port: %w", err)
 		}
