@@ -95,7 +95,11 @@ func (s *Stack) prepare(ctx context.Context) error {
 	if s.options.Dir == "" {
 		return errors.New("development stack: no folder given")
 	}
-	if err := os.MkdirAll(filepath.Join(s.options.Dir, "logs"), 0o755); err != nil {
+	// The folder itself may be one of the user's, or open to the user that PostgreSQL runs as. What is in it is closed.
+	if err := os.MkdirAll(s.options.Dir, 0o700); err != nil {
+		return fmt.Errorf("development stack: %w", err)
+	}
+	if err := process.PrivateFolder(filepath.Join(s.options.Dir, "logs")); err != nil {
 		return fmt.Errorf("development stack: %w", err)
 	}
 	// Before the ports: those of a stack that runs are not free, and would be given up for others.

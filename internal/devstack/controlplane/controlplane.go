@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -53,8 +52,10 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	}
 	c := &ControlPlane{options: options, layout: layout{dir: dir}}
 	// etcd refuses a data folder that others can read.
-	if err := os.MkdirAll(c.layout.etcd(), 0o700); err != nil {
-		return nil, fmt.Errorf("control plane folder: %w", err)
+	for _, folder := range []string{dir, c.layout.etcd()} {
+		if err := process.PrivateFolder(folder); err != nil {
+			return nil, fmt.Errorf("control plane folder: %w", err)
+		}
 	}
 	unlock, ok, err := process.TryLock(c.layout.lock())
 	if err != nil {

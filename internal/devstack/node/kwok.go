@@ -147,7 +147,7 @@ func prepareKwok(options KwokOptions, port int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(options.Dir, 0o755); err != nil {
+	if err := process.PrivateFolder(options.Dir); err != nil {
 		return nil, fmt.Errorf("write kwok's configuration: %w", err)
 	}
 	for path, data := range map[string][]byte{log: []byte(simulatedLog), configuration: documents} {

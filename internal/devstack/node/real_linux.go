@@ -57,6 +57,10 @@ func StartReal(ctx context.Context, options RealOptions) (*Real, error) {
 		return nil, fmt.Errorf("node folder: %w", err)
 	}
 	options.Dir = dir
+	// In it are the logs and volumes of Pods, and folders that every container may write.
+	if err := process.PrivateFolder(dir); err != nil {
+		return nil, fmt.Errorf("node folder: %w", err)
+	}
 	unlock, ok, err := process.TryLock(filepath.Join(dir, ".lock"))
 	if err != nil {
 		return nil, fmt.Errorf("node folder: %w", err)

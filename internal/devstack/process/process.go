@@ -31,7 +31,8 @@ type Spec struct {
 	Env, Without []string
 	// Dir is the working directory, the parent's when empty.
 	Dir string
-	// LogFile receives standard output and standard error, appended. Its folder is created. Empty discards them.
+	// LogFile receives standard output and standard error, appended. It and its folder are made for this user alone if they
+	// are missing. Empty discards them.
 	LogFile string
 	// PIDFile remembers the process id while the process runs, for EndLeftover at the next start. Empty remembers nothing.
 	PIDFile string
@@ -60,10 +61,10 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	}
 	cmd.SysProcAttr = attributes(spec.SysProcAttr)
 	if spec.LogFile != "" {
-		if err := os.MkdirAll(filepath.Dir(spec.LogFile), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(spec.LogFile), 0o700); err != nil {
 			return nil, fmt.Errorf("start %s: log folder: %w", spec.Name, err)
 		}
-		log, err := os.OpenFile(spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+		log, err := os.OpenFile(spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("start %s: log file: %w", spec.Name, err)
 		}

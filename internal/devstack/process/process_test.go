@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -245,6 +246,42 @@ func TestEndLeftoverEndsWhatTheFileRemembersAndNothingElse(t *testing.T) {
 	}
 	if err := process.EndLeftover(bounded(t), pidFile, "/bin/sh"); err != nil {
 		t.Errorf("without a file there is nothing to do: %v", err)
+	}
+}
+
+func TestLogsAreForTheOwnerOnly(t *testing.T) {
+	p := start(t, "echo hello")
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]fs.FileMode{p.LogFile(): 0o600, filepath.Dir(p.LogFile()): fs.ModeDir | 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s has mode %s (%v), want %s", path, info.Mode(), err, want)
+		}
+	}
+}
+
+// A folder that an earlier version left open is closed; who looks into the folder above it is not decided here.
+func TestAPrivateFolderIsForTheOwnerOnly(t *testing.T) {
+	above := filepath.Join(t.TempDir(), "above")
+	if err := os.Mkdir(above, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	open := filepath.Join(above, "open")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{open, filepath.Join(above, "missing", "too")} {
+		if err := process.PrivateFolder(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]fs.FileMode{
+		above: 0o755, open: 0o700, filepath.Join(above, "missing"): 0o700, filepath.Join(above, "missing", "too"): 0o700,
+	} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s has mode %s (%v), want %s", path, info.Mode(), err, want)
+		}
 	}
 }
 
