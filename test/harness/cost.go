@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -36,15 +35,11 @@ func (h *Harness) Cost(ctx context.Context) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.Stack.ControlPlane.EtcdMetricsURL(), nil)
+	metrics, err := h.Stack.ControlPlane.EtcdMetrics(ctx)
 	if err != nil {
 		return Cost{}, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return Cost{}, fmt.Errorf("read etcd's metrics: %w", err)
-	}
-	stored, err := total(response.Body, storedMetric, func(map[string]string) bool { return true })
+	stored, err := total(metrics, storedMetric, func(map[string]string) bool { return true })
 	return Cost{Requests: int(requests), Stored: int64(stored)}, err
 }
 

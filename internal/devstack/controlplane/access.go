@@ -3,6 +3,8 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -26,8 +28,22 @@ func KubeconfigPath(dir string) string { return layout{dir: dir}.admin() }
 // RESTConfig returns the administrator's client configuration, a copy of its own, without client-side rate limit.
 func (c *ControlPlane) RESTConfig() *rest.Config { return rest.CopyConfig(c.admin) }
 
-// EtcdMetricsURL returns where etcd exposes its metrics.
-func (c *ControlPlane) EtcdMetricsURL() string { return c.ports.etcdURL() + "/metrics" }
+// EtcdMetrics reads etcd's metrics. The caller closes them.
+func (c *ControlPlane) EtcdMetrics(ctx context.Context) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.ports.etcdURL()+"/metrics", nil)
+	if err != nil {
+		return nil, fmt.Errorf("read etcd's metrics: %w", err)
+	}
+	response, err := c.etcdClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("read etcd's metrics: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		response.Body.Close()
+		return nil, fmt.Errorf("read etcd's metrics: %s", response.Status)
+	}
+	return response.Body, nil
+}
 
 // ClientConfigFor returns the client configuration of a user in groups, by a certificate. RBAC says what it may do.
 func (c *ControlPlane) ClientConfigFor(user string, groups ...string) (*rest.Config, error) {

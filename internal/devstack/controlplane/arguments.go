@@ -23,10 +23,12 @@ func (l layout) kubeconfig(name string) string {
 	return filepath.Join(l.dir, "kubeconfigs", name+".kubeconfig")
 }
 
-func (p ports) etcdURL() string      { return fmt.Sprintf("http://127.0.0.1:%d", p.EtcdClient) }
-func (p ports) etcdPeerURL() string  { return fmt.Sprintf("http://127.0.0.1:%d", p.EtcdPeer) }
+func (p ports) etcdURL() string      { return fmt.Sprintf("https://127.0.0.1:%d", p.EtcdClient) }
+func (p ports) etcdPeerURL() string  { return fmt.Sprintf("https://127.0.0.1:%d", p.EtcdPeer) }
 func (p ports) apiServerURL() string { return fmt.Sprintf("https://127.0.0.1:%d", p.APIServer) }
 
+// etcdArguments starts etcd with one member. In data that an earlier version has written, the member's peer URL begins with
+// http and stays so, whatever is advertised now. Only another member would use it.
 func etcdArguments(l layout, p ports, fsync bool) []string {
 	arguments := []string{
 		"--name=ostinato",
@@ -36,6 +38,16 @@ func etcdArguments(l layout, p ports, fsync bool) []string {
 		"--listen-peer-urls=" + p.etcdPeerURL(),
 		"--initial-advertise-peer-urls=" + p.etcdPeerURL(),
 		"--initial-cluster=ostinato=" + p.etcdPeerURL(),
+		// What is written to etcd passes no admission: a Pod may be root on the node, which can be this machine.
+		"--client-cert-auth",
+		"--trusted-ca-file=" + l.pki(etcdAuthority+".crt"),
+		"--cert-file=" + l.pki("etcd/server.crt"),
+		"--key-file=" + l.pki("etcd/server.key"),
+		"--peer-client-cert-auth",
+		"--peer-trusted-ca-file=" + l.pki(etcdAuthority+".crt"),
+		"--peer-cert-file=" + l.pki("etcd/peer.crt"),
+		"--peer-key-file=" + l.pki("etcd/peer.key"),
+		"--enable-grpc-gateway=false",
 	}
 	if !fsync {
 		arguments = append(arguments, "--unsafe-no-fsync")
@@ -46,6 +58,9 @@ func etcdArguments(l layout, p ports, fsync bool) []string {
 func apiServerArguments(l layout, p ports, serviceAccounts bool, flags []string) []string {
 	arguments := []string{
 		"--etcd-servers=" + p.etcdURL(),
+		"--etcd-cafile=" + l.pki(etcdAuthority+".crt"),
+		"--etcd-certfile=" + l.pki("apiserver-etcd-client.crt"),
+		"--etcd-keyfile=" + l.pki("apiserver-etcd-client.key"),
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(p.APIServer),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
@@ -28,7 +29,9 @@ type ControlPlane struct {
 	ports     ports
 	authority *authority
 	admin     *rest.Config
-	unlock    func()
+	// etcdClient has the stack's own certificate for etcd.
+	etcdClient *http.Client
+	unlock     func()
 
 	mutex             sync.Mutex
 	etcd              *process.Process
@@ -109,7 +112,10 @@ func (c *ControlPlane) start(ctx context.Context) error {
 // prepareAccess makes what is missing of keys and certificates, and writes the kubeconfigs.
 func (c *ControlPlane) prepareAccess() error {
 	var err error
-	if c.authority, err = loadAuthority(c.layout); err != nil {
+	if c.authority, err = loadAuthority(c.layout, clusterAuthority, clusterAuthorityName); err != nil {
+		return err
+	}
+	if err := c.prepareEtcdAccess(); err != nil {
 		return err
 	}
 	if _, err := loadPair(c.layout, "server", c.authority.server); err != nil {
@@ -137,6 +143,41 @@ func (c *ControlPlane) prepareAccess() error {
 		return err
 	}
 	return writeKubeconfig(c.layout.admin(), c.admin, "kubernetes-admin")
+}
+
+// prepareEtcdAccess makes what is missing of the keys and certificates of etcd and of its two clients: the API server and
+// the stack, which asks etcd for its health and metrics.
+func (c *ControlPlane) prepareEtcdAccess() error {
+	authority, err := loadAuthority(c.layout, etcdAuthority, etcdAuthorityName)
+	if err != nil {
+		return err
+	}
+	client := func(name string) func() (pair, error) {
+		return func() (pair, error) { return authority.client(name, nil) }
+	}
+	for _, member := range []struct {
+		file  string
+		issue func() (pair, error)
+	}{
+		{"etcd/server", authority.loopbackServer},
+		{"etcd/peer", authority.loopbackPeer},
+		{"apiserver-etcd-client", client("kube-apiserver-etcd-client")},
+	} {
+		if _, err := loadPair(c.layout, member.file, member.issue); err != nil {
+			return err
+		}
+	}
+	own, err := loadPair(c.layout, "etcd/stack-client", client("ostinato-devstack"))
+	if err != nil {
+		return err
+	}
+	c.etcdClient, err = rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		CAData: authority.certificatePEM, CertData: own.certificate, KeyData: own.key,
+	}})
+	if err != nil {
+		return fmt.Errorf("client of etcd: %w", err)
+	}
+	return nil
 }
 
 // Stop stops everything in order: those who write, then the API server, then etcd. Stopping twice does nothing.

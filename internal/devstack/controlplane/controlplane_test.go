@@ -65,8 +65,92 @@ func TestEverythingListensOnTheLoopbackAddressOnly(t *testing.T) {
 		}
 	}
 	for _, argument := range etcdArguments(l, p, false) {
-		if strings.Contains(argument, "http://") && !strings.Contains(argument, "http://127.0.0.1:") {
+		if strings.Contains(argument, "://") && !strings.Contains(argument, "https://127.0.0.1:") {
 			t.Errorf("etcd: %s", argument)
+		}
+	}
+}
+
+// prepared returns a control plane that has its keys and certificates, and has not started.
+func prepared(t *testing.T, dir string) *ControlPlane {
+	t.Helper()
+	c := &ControlPlane{layout: layout{dir: dir}, ports: ports{EtcdClient: 2379, APIServer: 6443}}
+	if err := c.prepareAccess(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// pool is the authorities of a file.
+func pool(t *testing.T, path string) *x509.CertPool {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(data) {
+		t.Fatalf("%s holds no certificate", path)
+	}
+	return roots
+}
+
+// kube-controller-manager signs requests of the cluster's users with the cluster's authority. None of them is a client
+// of etcd.
+func TestEtcdTrustsAnAuthorityOfItsOwn(t *testing.T) {
+	c := prepared(t, t.TempDir())
+	client := x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	server := x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, DNSName: "127.0.0.1"}
+	cluster, etcd := pool(t, c.layout.pki("ca.crt")), pool(t, c.layout.pki("etcd/ca.crt"))
+	jane, err := c.authority.client("jane", []string{"system:masters"})
+	if err == nil {
+		err = writeFile(c.layout.pki("jane.crt"), jane.certificate, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		file  string
+		roots *x509.CertPool
+		as    x509.VerifyOptions
+		good  bool
+	}{
+		{"apiserver-etcd-client", etcd, client, true},
+		{"etcd/stack-client", etcd, client, true},
+		{"etcd/server", etcd, server, true},
+		{"etcd/peer", etcd, server, true},
+		{"etcd/peer", etcd, client, true},
+		{"etcd/server", etcd, client, false},
+
+		{"jane", cluster, client, true},
+		{"jane", etcd, client, false},
+		{"apiserver-etcd-client", cluster, client, false},
+	} {
+		data, err := os.ReadFile(c.layout.pki(test.file + ".crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		certificate, err := parseCertificate(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test.as.Roots = test.roots
+		if _, err := certificate.Verify(test.as); (err == nil) != test.good {
+			t.Errorf("%s as %v: got %v, want good: %t", test.file, test.as.KeyUsages, err, test.good)
+		}
+	}
+}
+
+func TestEtcdAsksEveryClientForACertificate(t *testing.T) {
+	l := layout{dir: "/stack"}
+	arguments := etcdArguments(l, ports{}, false)
+	for _, want := range []string{
+		"--client-cert-auth", "--trusted-ca-file=" + l.pki("etcd/ca.crt"),
+		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + l.pki("etcd/ca.crt"),
+		"--enable-grpc-gateway=false",
+	} {
+		if !slices.Contains(arguments, want) {
+			t.Errorf("etcd has no argument %s", want)
 		}
 	}
 }
@@ -140,11 +224,11 @@ func TestPortsAreKeptWhereTheyAreFree(t *testing.T) {
 
 func TestCertificates(t *testing.T) {
 	l := layout{dir: t.TempDir()}
-	authority, err := loadAuthority(l)
+	authority, err := loadAuthority(l, clusterAuthority, clusterAuthorityName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reloaded, err := loadAuthority(l)
+	reloaded, err := loadAuthority(l, clusterAuthority, clusterAuthorityName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,20 +271,26 @@ func TestCertificates(t *testing.T) {
 }
 
 func TestKeysAreForTheOwnerOnly(t *testing.T) {
-	l := layout{dir: t.TempDir()}
-	if _, err := loadAuthority(l); err != nil {
-		t.Fatal(err)
-	}
-	if err := ensureServiceAccountKey(l); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"ca.key", "service-account.key"} {
-		info, err := os.Stat(l.pki(name))
-		if err != nil {
-			t.Fatal(err)
+	c := prepared(t, t.TempDir())
+	l := c.layout
+	var secrets []string
+	err := filepath.WalkDir(l.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) == ".crt" {
+			return err
 		}
-		if info.Mode().Perm() != 0o600 {
-			t.Errorf("%s has mode %s", name, info.Mode())
+		secrets = append(secrets, path)
+		info, err := entry.Info()
+		if err == nil && info.Mode() != 0o600 {
+			t.Errorf("%s has mode %s", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{l.pki("ca.key"), l.pki("etcd/ca.key"), l.pki("apiserver-etcd-client.key"), l.pki("service-account.key"), l.admin()} {
+		if !slices.Contains(secrets, want) {
+			t.Errorf("there is no %s", want)
 		}
 	}
 	before, err := os.ReadFile(l.pki("service-account.key"))
@@ -217,7 +307,7 @@ func TestKeysAreForTheOwnerOnly(t *testing.T) {
 
 func TestKubeconfigsGiveTheSameAccess(t *testing.T) {
 	l := layout{dir: t.TempDir()}
-	authority, err := loadAuthority(l)
+	authority, err := loadAuthority(l, clusterAuthority, clusterAuthorityName)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ import (
 // validity is that of every certificate. The keys never leave the folder of the control plane.
 const validity = 10 * 365 * 24 * time.Hour
 
-// authority is the certificate authority of one control plane.
+// authority is one of a control plane's certificate authorities. Each is for one door: what the cluster's own signs, which
+// kube-controller-manager does too, does not open etcd.
 type authority struct {
 	certificate    *x509.Certificate
 	certificatePEM []byte
@@ -30,14 +31,20 @@ type authority struct {
 // pair is a certificate and its key in PEM.
 type pair struct{ certificate, key []byte }
 
+// The files of the authorities, and the names in their certificates.
+const (
+	clusterAuthority, clusterAuthorityName = "ca", "ostinato-devstack"
+	etcdAuthority, etcdAuthorityName       = "etcd/ca", "ostinato-devstack-etcd"
+)
+
 // loadAuthority reads the authority, or makes it where there is none yet.
-func loadAuthority(l layout) (*authority, error) {
-	made, err := loadPair(l, "ca", func() (pair, error) {
+func loadAuthority(l layout, file, name string) (*authority, error) {
+	made, err := loadPair(l, file, func() (pair, error) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			return pair{}, err
 		}
-		template := certificateTemplate(pkix.Name{CommonName: "ostinato-devstack"})
+		template := certificateTemplate(pkix.Name{CommonName: name})
 		template.IsCA = true
 		template.BasicConstraintsValid = true
 		template.KeyUsage = x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign | x509.KeyUsageCRLSign
@@ -48,16 +55,16 @@ func loadAuthority(l layout) (*authority, error) {
 	}
 	certificate, err := parseCertificate(made.certificate)
 	if err != nil {
-		return nil, fmt.Errorf("certificate authority: %w", err)
+		return nil, fmt.Errorf("certificate authority %s: %w", file, err)
 	}
 	key, err := parseKey(made.key)
 	if err != nil {
-		return nil, fmt.Errorf("certificate authority: %w", err)
+		return nil, fmt.Errorf("certificate authority %s: %w", file, err)
 	}
 	return &authority{certificate: certificate, certificatePEM: made.certificate, key: key}, nil
 }
 
-// client issues a certificate by which the API server knows the user and the groups.
+// client issues a certificate by which a server knows the user and the groups.
 func (a *authority) client(user string, groups []string) (pair, error) {
 	template := certificateTemplate(pkix.Name{CommonName: user, Organization: groups})
 	template.KeyUsage = x509.KeyUsageDigitalSignature
@@ -65,16 +72,32 @@ func (a *authority) client(user string, groups []string) (pair, error) {
 	return a.issue(template)
 }
 
-// server issues a certificate for servers on the loopback address.
+// server issues a certificate for the API server and its components.
 func (a *authority) server() (pair, error) {
+	template := loopbackTemplate()
+	template.DNSNames = append(template.DNSNames,
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
+	template.IPAddresses = append(template.IPAddresses, net.IPv4(10, 96, 0, 1))
+	return a.issue(template)
+}
+
+// loopbackServer issues a certificate for a server on the loopback address.
+func (a *authority) loopbackServer() (pair, error) { return a.issue(loopbackTemplate()) }
+
+// loopbackPeer issues a certificate for a server on the loopback address that is a client of its like.
+func (a *authority) loopbackPeer() (pair, error) {
+	template := loopbackTemplate()
+	template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
+	return a.issue(template)
+}
+
+func loopbackTemplate() *x509.Certificate {
 	template := certificateTemplate(pkix.Name{CommonName: "127.0.0.1"})
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.DNSNames = []string{
-		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
-	}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1)}
-	return a.issue(template)
+	template.DNSNames = []string{"localhost"}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	return template
 }
 
 func (a *authority) issue(template *x509.Certificate) (pair, error) {

@@ -45,7 +45,7 @@ func (c *ControlPlane) startEtcd(ctx context.Context) error {
 	defer c.mutex.Unlock()
 	var err error
 	c.etcd, err = c.launch(ctx, "etcd", etcdArguments(c.layout, c.ports, c.options.Fsync), c.ports.EtcdClient,
-		healthy(http.DefaultClient, c.ports.etcdURL()+"/health"))
+		healthy(c.etcdClient, c.ports.etcdURL()+"/health"))
 	return err
 }
 
