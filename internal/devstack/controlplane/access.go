@@ -96,7 +96,7 @@ func (c *ControlPlane) KubeconfigForServiceAccount(ctx context.Context, namespac
 // by.
 func (c *ControlPlane) KubeletCredentials(node string) (kubeconfig, clientCA string, err error) {
 	kubeconfig, err = c.KubeconfigFor("system:node:"+node, "system:nodes")
-	return kubeconfig, c.layout.pki("ca.crt"), err
+	return kubeconfig, c.layout.pki(kubeletAuthority + ".crt"), err
 }
 
 // kubeconfig renders a client configuration as a kubeconfig with one context.

@@ -75,8 +75,8 @@ func apiServerArguments(l layout, p ports, serviceAccounts bool, flags []string)
 		"--service-account-signing-key-file=" + l.pki("service-account.key"),
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",
-		"--kubelet-client-certificate=" + l.pki("kubelet-client.crt"),
-		"--kubelet-client-key=" + l.pki("kubelet-client.key"),
+		"--kubelet-client-certificate=" + l.pki("apiserver-kubelet-client.crt"),
+		"--kubelet-client-key=" + l.pki("apiserver-kubelet-client.key"),
 		"--kubelet-preferred-address-types=InternalIP",
 	}
 	if !serviceAccounts {

@@ -121,8 +121,12 @@ func (c *ControlPlane) prepareAccess() error {
 	if _, err := loadPair(c.layout, "server", c.authority.server); err != nil {
 		return err
 	}
-	_, err = loadPair(c.layout, "kubelet-client", func() (pair, error) {
-		return c.authority.client("kube-apiserver-kubelet-client", nil)
+	kubelet, err := loadAuthority(c.layout, kubeletAuthority, kubeletAuthorityName)
+	if err != nil {
+		return err
+	}
+	_, err = loadPair(c.layout, "apiserver-kubelet-client", func() (pair, error) {
+		return kubelet.client("kube-apiserver-kubelet-client", nil)
 	})
 	if err != nil {
 		return err

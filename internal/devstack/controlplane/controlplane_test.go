@@ -96,12 +96,16 @@ func pool(t *testing.T, path string) *x509.CertPool {
 }
 
 // kube-controller-manager signs requests of the cluster's users with the cluster's authority. None of them is a client
-// of etcd.
-func TestEtcdTrustsAnAuthorityOfItsOwn(t *testing.T) {
+// of etcd or of the kubelet.
+func TestEtcdAndTheKubeletTrustAuthoritiesOfTheirOwn(t *testing.T) {
 	c := prepared(t, t.TempDir())
 	client := x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	server := x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, DNSName: "127.0.0.1"}
-	cluster, etcd := pool(t, c.layout.pki("ca.crt")), pool(t, c.layout.pki("etcd/ca.crt"))
+	_, kubeletAuthority, err := c.KubeletCredentials("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, etcd, kubelet := pool(t, c.layout.pki("ca.crt")), pool(t, c.layout.pki("etcd/ca.crt")), pool(t, kubeletAuthority)
 	jane, err := c.authority.client("jane", []string{"system:masters"})
 	if err == nil {
 		err = writeFile(c.layout.pki("jane.crt"), jane.certificate, 0o600)
@@ -121,10 +125,15 @@ func TestEtcdTrustsAnAuthorityOfItsOwn(t *testing.T) {
 		{"etcd/peer", etcd, server, true},
 		{"etcd/peer", etcd, client, true},
 		{"etcd/server", etcd, client, false},
+		{"apiserver-kubelet-client", kubelet, client, true},
 
 		{"jane", cluster, client, true},
 		{"jane", etcd, client, false},
+		{"jane", kubelet, client, false},
+		{"apiserver-etcd-client", kubelet, client, false},
+		{"apiserver-kubelet-client", etcd, client, false},
 		{"apiserver-etcd-client", cluster, client, false},
+		{"apiserver-kubelet-client", cluster, client, false},
 	} {
 		data, err := os.ReadFile(c.layout.pki(test.file + ".crt"))
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 const validity = 10 * 365 * 24 * time.Hour
 
 // authority is one of a control plane's certificate authorities. Each is for one door: what the cluster's own signs, which
-// kube-controller-manager does too, does not open etcd.
+// kube-controller-manager does too, opens neither etcd nor the kubelet.
 type authority struct {
 	certificate    *x509.Certificate
 	certificatePEM []byte
@@ -35,6 +35,7 @@ type pair struct{ certificate, key []byte }
 const (
 	clusterAuthority, clusterAuthorityName = "ca", "ostinato-devstack"
 	etcdAuthority, etcdAuthorityName       = "etcd/ca", "ostinato-devstack-etcd"
+	kubeletAuthority, kubeletAuthorityName = "kubelet/ca", "ostinato-devstack-kubelet"
 )
 
 // loadAuthority reads the authority, or makes it where there is none yet.
