@@ -35,7 +35,7 @@ AT_A_TIME := /internal/(packed|protocol)$$
 # programs are built as they are shipped, so that the race detector would see the tests alone. The first ones take longest and
 # start first.
 LONG := failure hostile deploy/takeover/cronjobs failure/chaos bench/small tenant
-STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|encryption|failure|failure/chaos|fairness|hostile|integration|page|parity|scaleout|tenant)$$
+STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|doors|encryption|failure|failure/chaos|fairness|hostile|integration|page|parity|scaleout|tenant)$$
 # Of the tests of failures these wait for outages and full minutes: they run beside the others, on a stack of their own.
 OUTAGES := ServerDown|TemporalDown|TimerLost|StoodStill
 # How many of them run at a time. One alone takes a fifth to two thirds of a processor.

@@ -209,6 +209,7 @@ func guide(stack *devstack.Stack) string {
 	fmt.Fprintf(&text, "Kubernetes    export KUBECONFIG=%s\n", stack.KubeconfigPath())
 	fmt.Fprintf(&text, "Temporal      export %s\n", strings.Join(stack.TemporalAccess().Environment(), " "))
 	fmt.Fprintf(&text, "Commands      export PATH=%s:$PATH%s\n", toolPath(stack), being(stack.ClientsReady()))
+	text.WriteString(openToAll(stack.UIAddress() != "", stack.Cluster() != nil))
 	if stack.NodeStatement != "" {
 		fmt.Fprintln(&text, stack.NodeStatement)
 	}
@@ -220,6 +221,19 @@ Try (in another terminal, after the exports):
 Ctrl-C stops everything; starting again finds it as it was.
 `)
 	return text.String()
+}
+
+// openToAll says what of Temporal every user of this machine can use, if it is the stack's own. A cluster wants certificates,
+// which its UI has. The rest of the stack is for its owner alone, as test/doors shows.
+func openToAll(own, cluster bool) string {
+	switch {
+	case !own:
+		return ""
+	case cluster:
+		return "Open          every user of this machine can read all of Temporal by its UI\n"
+	default:
+		return "Open          every user of this machine can use Temporal and its UI: read, start, suspend and end runs\n"
+	}
 }
 
 // being says that the clients are not there yet.

@@ -149,6 +149,9 @@ func TestItStartsAgainWhereItsExportsWerePasted(t *testing.T) {
 	if len(exports) != 2 || exports[0] != "KUBECONFIG="+filepath.Join(dir, "kubernetes", "kubeconfig") || !strings.HasPrefix(exports[1], "TEMPORAL_ADDRESS=127.0.0.1:") {
 		t.Fatalf("the guide says to export %q", exports)
 	}
+	if want := "every user of this machine can use Temporal and its UI"; !strings.Contains(first.output.String(), want) {
+		t.Errorf("the guide does not say %q", want)
+	}
 	first.stop(t)
 
 	// In the same shell a stack with TEMPORAL=postgres has been used before, and a profile of Temporal Cloud.

@@ -1,6 +1,7 @@
-// Command kwok is sigs.k8s.io/kwok made safe to start on a cluster that has Pods already, and to run beside an API server
-// that is killed. Its two controllers otherwise build their expressions at the same moment, in tables that nothing guards,
-// and now and then that ends the process; and a request that was under way when its connection broke is not repeated.
+// Command kwok is sigs.k8s.io/kwok made safe to start on a cluster that has Pods already, to run beside an API server that
+// is killed, and to have on a machine with other users. Its two controllers otherwise build their expressions at the same
+// moment, in tables that nothing guards, and now and then that ends the process; a request that was under way when its
+// connection broke is not repeated; and its server, which wants no credentials, shows profiles.
 package main
 
 import (
@@ -47,6 +48,7 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("read the configuration: %w", err)
 	}
+	config.GetKwokConfiguration(ctx).Options.EnableProfilingHandler = false
 	command := cmd.NewCommand(ctx)
 	command.PersistentFlags().AddFlagSet(flags)
 	return command.ExecuteContext(ctx)
