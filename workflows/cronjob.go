@@ -137,8 +137,8 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	c.pause.reset()
 	c.unread = false
-	c.state.Created = result.Created
-	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended,
+	identity := schedule.Identity{Namespace: c.cronJob.Namespace, Name: c.cronJob.Name, UID: c.cronJob.UID, Created: result.Created}
+	c.state = schedule.NewState(identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended,
 		workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli())
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
