@@ -32,9 +32,10 @@ const maxJobActivities = 64
 // short for a busy machine and for large values, which wait to be decoded.
 const turnTimeout = 8 * time.Second
 
-// watchHeartbeats is the longest time between two heartbeats of a watch of Pods, whatever timeout was asked for: by the answer it hears that it
-// is over for Temporal, and only then does the next watch of its shard begin in this process. The SDK tries a heartbeat that fails again for as
-// long, so that half of PodWatch's timeout outlasts the same outages as the whole.
+// watchHeartbeats is the longest time between two heartbeats of a watch of Pods, whatever timeout was asked for: by the
+// answer it hears that it is over for Temporal, and only then does the next watch of its shard begin in this process. The
+// SDK tries a heartbeat that fails again for as long, so that half of PodWatch's timeout outlasts the same outages as the
+// whole.
 const watchHeartbeats = 5 * time.Second
 
 // newWorkers makes the workers. The first error that a worker can't recover from goes to fatal.

@@ -93,7 +93,8 @@ func TestPodWatchGoesOnInAWorkerThatStoodStill(t *testing.T) {
 		}
 		return err
 	})
-	t.Logf("attempt %d had the watch %s after the worker went on, which was attempt %d's", next.GetAttempt(), time.Since(since).Round(100*time.Millisecond), before.GetAttempt())
+	t.Logf("attempt %d had the watch %s after the worker went on, which was attempt %d's",
+		next.GetAttempt(), time.Since(since).Round(100*time.Millisecond), before.GetAttempt())
 	stack.CreateJob(t, namespace, "after", harness.JobSpec(harness.RunSeconds(1)))
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, "after", batchv1.JobComplete) })
 	survivors(t, stack.Workers())

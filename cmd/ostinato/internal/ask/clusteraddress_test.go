@@ -133,7 +133,8 @@ func askAll(t *testing.T, settings ask.Settings) {
 	t.Logf("trigger at %s: %v", workflows.Address(), err)
 }
 
-// hearsNothingOf asks the Temporal that a ConfigMap names, by an address and by a Service, and returns how many calls have arrived there.
+// hearsNothingOf asks the Temporal that a ConfigMap names, by an address and by a Service, and returns how many calls
+// have arrived there.
 func hearsNothingOf(t *testing.T, how string, change func(*ask.Settings)) (calls int) {
 	t.Helper()
 	for way, service := range map[string]bool{"an address": false, "a Service": true} {
@@ -206,7 +207,7 @@ func TestNothingOfAProfileGoesToAnAddressThatTheClusterNames(t *testing.T) {
 			calls := hearsNothingOf(t, "a profile", func(*ask.Settings) {})
 			calls += hearsNothingOf(t, "a profile that a flag names", func(settings *ask.Settings) { settings.Profile = "production" })
 			if fields.Field(n).Name == "Namespace" {
-				assert.Positive(t, calls, "a namespace alone keeps no one from asking where the workers do")
+				assert.Positive(t, calls, "a namespace alone leads to where the workers ask")
 			}
 		})
 	}

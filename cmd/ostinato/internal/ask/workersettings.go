@@ -78,8 +78,9 @@ func (c *Cluster) WorkerSettings(ctx context.Context, namespace string) (WorkerS
 	return found, nil
 }
 
-// profile returns a new profile of what the workers' settings say. An address that a cluster names gets nothing that a person has set, whatever
-// settings the SDK comes to have: no key, header or certificate, nor the name of a namespace, which the person has for another address.
+// profile returns a new profile of what the workers' settings say. An address that a cluster names gets nothing that a
+// person has set, whatever settings the SDK comes to have: no key, header or certificate, nor the name of a namespace,
+// which the person has for another address.
 func (s WorkerSettings) profile() (envconfig.ClientConfigProfile, error) {
 	workers, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{DisableFile: true, EnvLookup: s.variables})
 	if err != nil {
@@ -89,10 +90,10 @@ func (s WorkerSettings) profile() (envconfig.ClientConfigProfile, error) {
 }
 
 // errSends says what a person is to add to settings that say what to send to Temporal.
-var errSends = errors.New("the Temporal settings say what to send (API key, TLS, gRPC metadata or authority), which goes to no address that a " +
-	"cluster names: name the address too, by TEMPORAL_ADDRESS or --temporal-address")
+var errSends = errors.New("the Temporal settings say what to send (API key, TLS, gRPC metadata or authority), which goes " +
+	"to no address that a cluster names: name the address too, by TEMPORAL_ADDRESS or --temporal-address")
 
-// sendsNothing returns an error where a person's settings say how to be known to a Temporal: one that the person has in mind.
+// sendsNothing returns an error if a person's settings say how to be known to a Temporal, which the person has in mind.
 func sendsNothing(person envconfig.ClientConfigProfile) error {
 	if person.APIKey != "" || person.TLS != nil || len(person.GRPCMeta) > 0 || person.Authority != "" {
 		return errSends
