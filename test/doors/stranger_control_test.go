@@ -4,6 +4,8 @@ package doors
 
 import (
 	"crypto/tls"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -26,6 +28,7 @@ func TestTheStrangerSeesWhatIsOpen(t *testing.T) {
 	defer secure.Close()
 	closed := httptest.NewUnstartedServer(pods)
 	closed.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert}
+	closed.Config.ErrorLog = log.New(io.Discard, "", 0)
 	closed.StartTLS()
 	defer closed.Close()
 	socket, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket"))
