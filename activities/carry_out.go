@@ -102,8 +102,7 @@ func (a *Activities) pace(writes, releases int) (wait func(context.Context) erro
 	return atOnce, false
 }
 
-// unplanned reports whether the Job is not the one that was planned for, by its spec or its status, and answers with what
-// it is then.
+// unplanned reports whether the Job has another spec than the plan, or a later status, and answers with both.
 func (a *Activities) unplanned(owner *batchv1.Job, request protocol.JobRequest, result *protocol.JobResult) bool {
 	if job.SpecOf(owner).Digest() == request.Digest {
 		if !statusIsLater(owner, request) {
@@ -115,8 +114,8 @@ func (a *Activities) unplanned(owner *batchv1.Job, request protocol.JobRequest, 
 	return true
 }
 
-// statusIsLater reports whether the Job's status is later than the one that was planned with. An attempt before this one may have
-// written the first status, and had no answer.
+// statusIsLater reports whether the Job's status is later than the plan's. An earlier attempt may have written the first
+// status, and had no answer.
 func statusIsLater(owner *batchv1.Job, request protocol.JobRequest) bool {
 	if request.Base == nil || !job.Overtaken(owner.Status, k8s.CountersByOthers(owner), *request.Base) {
 		return false

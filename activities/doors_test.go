@@ -125,7 +125,7 @@ func TestPodsThatAreThereAreFoundAmongMany(t *testing.T) {
 	}
 }
 
-// A Pod whose labels somebody has changed is the Job's, and is found by the label of its watch.
+// A Pod of the Job whose labels were changed is found by the label of its watch.
 func TestAPodOfOtherLabelsIsFoundAmongMany(t *testing.T) {
 	pod := helloPod("b", corev1.PodSucceeded)
 	delete(pod.Labels, batchv1.ControllerUidLabel)

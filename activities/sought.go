@@ -107,8 +107,8 @@ func (s soughtPods) refuted(uid string, phase corev1.PodPhase) (*job.Report, err
 	return &report, nil
 }
 
-// act acts on a Pod, unless a list refutes what the request says of it. wrote says that the Pod was there to be written to: one
-// that is gone with that has not strayed.
+// act acts on a Pod, unless a list refutes the request. With wrote, the Pod was there to be written to: if it is gone by
+// that, it has not strayed.
 func (s soughtPods) act(uid string, phase corev1.PodPhase, act func() (report job.Report, wrote bool, err error)) (job.Report, error) {
 	refuted, err := s.refuted(uid, phase)
 	if err != nil {

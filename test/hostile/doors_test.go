@@ -87,7 +87,7 @@ func refusals(t *testing.T) (sum int) {
 	return sum
 }
 
-// TestManyTriggersMakeNoJobs: sixty starts of triggers that nobody has sent, beside one another, under Forbid.
+// TestManyTriggersMakeNoJobs: sixty starts of made-up triggers, beside one another, under Forbid.
 func TestManyTriggersMakeNoJobs(t *testing.T) {
 	namespace := stack.Namespace(t)
 	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "forbid", harness.Yearly, harness.JobSpec(harness.RunSeconds(600)), harness.Policy(batchv1.ForbidConcurrent)))
