@@ -68,7 +68,8 @@ const (
 	AcceptSignalsAnnotation = "ostinato.dev/accept-signals"
 
 	// MovedFromAnnotation says on a CronJob which object a move made it from ("<API version>/<UID>"). LastScheduleTimeAnnotation
-	// (RFC 3339) is the time up to which that one has run: it stands in for status.lastScheduleTime while there is no status.
+	// ("<time> noted <time>", RFC 3339) is the time up to which that one has run, and when this was noted: it stands in for
+	// status.lastScheduleTime while there is no status, if the object is created within an hour after that.
 	// SuspendedForMoveAnnotation (RFC 3339) says that a move has suspended the object, and when.
 	MovedFromAnnotation        = "ostinato.dev/moved-from"
 	LastScheduleTimeAnnotation = "ostinato.dev/last-schedule-time"

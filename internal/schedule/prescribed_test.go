@@ -89,9 +89,6 @@ func TestPrescribed(t *testing.T) {
 	}
 	suspended := func(object *ostinatov1.CronJob) { object.Spec.Suspend = ptr.To(true) }
 	deleting := func(object *ostinatov1.CronJob) { object.DeletionTimestamp = ptr.To(metav1.NewTime(now)) }
-	created := func(text string) func(*ostinatov1.CronJob) {
-		return func(object *ostinatov1.CronJob) { object.CreationTimestamp = metav1.NewTime(at(text)) }
-	}
 	misnamed, manual := run(at("10:00")), triggered(7, at("09:59"))
 	misnamed.Name = "hello-1"
 	ofAnother := triggered(7, at("09:59"))
@@ -109,15 +106,15 @@ func TestPrescribed(t *testing.T) {
 		"the time that was missed before":    {stored(), run(at("08:00")), ""},
 		"the last one again":                 {stored(lastRun("10:00")), run(at("10:00")), ""},
 		"the next one":                       {stored(lastRun("09:00")), run(at("10:00")), ""},
-		"the next one after a move":          {stored(noted("2016-05-19T09:00:00Z")), run(at("10:00")), ""},
-		"one before a move":                  {stored(noted("2016-05-19T09:00:00Z")), run(at("08:00")), "a later run has started"},
+		"the next one after a move":          {stored(created("10:00"), noted("2016-05-19T09:00:00Z noted 2016-05-19T10:00:00Z")), run(at("10:00")), ""},
 		"one before the creation":            {stored(created("09:30")), run(at("09:00")), "the CronJob's times count from 2016-05-19T09:30:00Z"},
 		"one at the creation":                {stored(created("09:00")), run(at("09:00")), ""},
-		"one since a move, before its end":   {stored(created("09:30"), noted("2016-05-19T08:00:00Z")), run(at("09:00")), ""},
-		"one since a move that was noted":    {stored(created("09:30"), noted("2016-05-19T08:00:00Z"), lastRun("08:00")), run(at("09:00")), ""},
-		"one before a move that was noted":   {stored(created("09:30"), noted("2016-05-19T08:00:00Z")), run(at("07:00")), "the CronJob's times count from"},
+		"one since a move, before its end":   {stored(created("09:30"), noted("2016-05-19T08:00:00Z noted 2016-05-19T09:29:59Z")), run(at("09:00")), ""},
+		"one since a move that was noted":    {stored(created("09:30"), noted("2016-05-19T08:00:00Z noted 2016-05-19T09:29:59Z"), lastRun("08:00")), run(at("09:00")), ""},
+		"one before a move that was noted":   {stored(created("09:30"), noted("2016-05-19T08:00:00Z noted 2016-05-19T09:29:59Z")), run(at("07:00")), "the CronJob's times count from"},
+		"one since a move of another day":    {stored(created("09:30"), noted("2016-05-18T08:00:00Z noted 2016-05-18T08:00:10Z")), run(at("09:00")), "the CronJob's times count from 2016-05-19T09:30:00Z"},
 		"one since the last run of old":      {stored(created("09:30"), lastRun("06:00")), run(at("07:00")), ""},
-		"a note of a time to come":           {stored(created("09:30"), noted("2016-05-19T12:00:00Z")), run(at("09:00")), "the CronJob's times count from"},
+		"a note of a time to come":           {stored(created("09:30"), noted("2016-05-19T12:00:00Z noted 2016-05-19T09:29:59Z")), run(at("09:00")), "the CronJob's times count from"},
 		"a trigger before the creation":      {stored(created("09:30")), triggered(7, at("09:00")), ""},
 		"a backfill before the creation":     {stored(created("09:30")), backfilled(7, at("08:00")), ""},
 		"due by a clock that is ahead":       {stored(by("* * * * *")), run(at("10:01")), ""},

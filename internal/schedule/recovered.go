@@ -5,9 +5,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
@@ -162,32 +159,4 @@ func (p *pass) askedFor(run *Run) (asked Trigger, expected bool) {
 		}
 	}
 	return Trigger{TriggerRequest: TriggerRequest{Asked: ledger.Asked{By: run.By, Through: ledger.ThroughJob, Changed: run.Changed}}}, false
-}
-
-// maxNotedTime bounds the text of a time in an annotation, in bytes. Every time that can be read is shorter.
-const maxNotedTime = 64
-
-// LastScheduleTime returns the scheduled time of the last run of a CronJob: status.lastScheduleTime or, as long as no workflow
-// has written a status, the time that a move noted in an annotation.
-func LastScheduleTime(object *ostinatov1.CronJob, now time.Time) *metav1.Time {
-	status := object.Status
-	if status.LastScheduleTime != nil || status.AccountedUntil != nil || status.ObservedGeneration != 0 || status.Workflow != nil {
-		return status.LastScheduleTime
-	}
-	return notedScheduleTime(object, now)
-}
-
-// notedScheduleTime returns the time that a move noted in an annotation. Everyone who may write the object may note any time:
-// one that can't be read, has not come, or is before any CronJob counts as none, which is nil. A time long ago brings no
-// flood, since what has come after it is caught up by the same rules as after a lastScheduleTime.
-func notedScheduleTime(object *ostinatov1.CronJob, now time.Time) *metav1.Time {
-	noted := object.Annotations[names.LastScheduleTimeAnnotation]
-	if noted == "" || len(noted) > maxNotedTime {
-		return nil
-	}
-	at, err := time.Parse(time.RFC3339, noted)
-	if at = at.UTC().Truncate(time.Second); err != nil || at.After(now) || at.Before(times.Dawn) {
-		return nil
-	}
-	return ledger.Timestamp(at)
 }

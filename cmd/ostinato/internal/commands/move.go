@@ -164,7 +164,8 @@ func (m *mover) show(ctx context.Context, one *move) error {
 		}
 		text, err = moving.Diff(one.pair.Ours, moving.Started(made))
 	} else {
-		made := moving.ToOurs(one.pair.Native, one.view.LastScheduleTime(m.now()))
+		now := m.now()
+		made := moving.ToOurs(one.pair.Native, one.view.LastScheduleTime(now), now)
 		if err := m.cluster.CreateOurs(ctx, made, true); err != nil {
 			return err
 		}

@@ -267,7 +267,8 @@ func (m *mover) act(ctx context.Context, one *move, do moving.Action) error {
 		}
 		return m.cluster.CreateNative(ctx, made, false)
 	case do == moving.CreateTo:
-		return m.cluster.CreateOurs(ctx, moving.ToOurs(pair.Native, one.view.LastScheduleTime(m.now())), false)
+		now := m.now()
+		return m.cluster.CreateOurs(ctx, moving.ToOurs(pair.Native, one.view.LastScheduleTime(now), now), false)
 	case do == moving.DeleteTo && undo, do == moving.DeleteFrom && !undo:
 		return m.cluster.DeleteNative(ctx, pair.Native)
 	case do == moving.DeleteTo, do == moving.DeleteFrom:

@@ -71,7 +71,9 @@ func movedBefore(w *world) {
 	ours := cronJob("nightly", "0 2 * * *")
 	ours.UID, ours.CreationTimestamp = "uid-made", at(9, 0)
 	ours.Spec.Suspend, ours.Spec.ConcurrencyPolicy = ptr.To(false), batchv1.ForbidConcurrent
-	ours.Annotations = map[string]string{names.MovedFromAnnotation: "batch/v1/uid-nightly", names.LastScheduleTimeAnnotation: "2026-03-02T02:00:00Z"}
+	ours.Annotations = map[string]string{
+		names.MovedFromAnnotation: "batch/v1/uid-nightly", names.LastScheduleTimeAnnotation: "2026-03-02T02:00:00Z noted 2026-03-02T09:00:00Z",
+	}
 	ours.Status = ostinatov1.CronJobStatus{ObservedGeneration: 1, LastScheduleTime: ptr.To(at(2, 0))}
 	w.api.cronJobs = append(w.api.cronJobs, ours)
 }
@@ -249,7 +251,7 @@ func TestAMoveWritesWhatItSays(t *testing.T) {
 		"spec": {"suspend": true}}`, w.api.patches[0])
 	ours := w.api.cronJobs[len(w.api.cronJobs)-1]
 	assert.Equal(t, map[string]string{
-		names.MovedFromAnnotation: "batch/v1/uid-nightly", names.LastScheduleTimeAnnotation: "2026-03-02T02:00:00Z",
+		names.MovedFromAnnotation: "batch/v1/uid-nightly", names.LastScheduleTimeAnnotation: "2026-03-02T02:00:00Z noted 2026-03-02T09:30:00Z",
 	}, ours.Annotations)
 	assert.False(t, *ours.Spec.Suspend)
 	assert.Empty(t, w.api.natives)

@@ -13,6 +13,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // dropped are annotations of an object that say nothing of the one that it becomes.
@@ -38,12 +39,12 @@ func metaOf(meta *metav1.ObjectMeta, version string, more map[string]string) met
 	return made
 }
 
-// ToOurs is what a CronJob of batch/v1 becomes. last is what LastScheduleTime says of it. One that a person has suspended stays
-// so; one that a move has suspended does not.
-func ToOurs(native *batchv1.CronJob, last time.Time) *ostinatov1.CronJob {
+// ToOurs is what a CronJob of batch/v1 becomes at a time, which is that of its creation or just before. last is what
+// LastScheduleTime says of it. One that a person has suspended stays so; one that a move has suspended does not.
+func ToOurs(native *batchv1.CronJob, last, now time.Time) *ostinatov1.CronJob {
 	more := map[string]string{}
 	if !last.IsZero() {
-		more[names.LastScheduleTimeAnnotation] = last.UTC().Format(time.RFC3339)
+		more[names.LastScheduleTimeAnnotation] = schedule.NoteLastRun(last, now)
 	}
 	spec := native.Spec.DeepCopy()
 	return &ostinatov1.CronJob{

@@ -28,8 +28,11 @@ func full(cronJob *batchv1.CronJob) {
 
 func TestAMoveThereAndBackKeepsTheSpec(t *testing.T) {
 	from := native(full)
-	there := moving.ToOurs(from, at("10:00:00"))
-	assert.Equal(t, map[string]string{"note": "kept", names.MovedFromAnnotation: "batch/v1/native-uid", names.LastScheduleTimeAnnotation: "2026-03-02T10:00:00Z"}, there.Annotations)
+	there := moving.ToOurs(from, at("10:00:00"), at("10:00:09"))
+	assert.Equal(t, map[string]string{
+		"note": "kept", names.MovedFromAnnotation: "batch/v1/native-uid",
+		names.LastScheduleTimeAnnotation: "2026-03-02T10:00:00Z noted 2026-03-02T10:00:09Z",
+	}, there.Annotations)
 	back, err := moving.ToNative(there, at("10:00:10"))
 	assert.NoError(t, err)
 	assert.True(t, *back.Spec.Suspend, "it starts when the runs of ours have ended")
@@ -42,15 +45,15 @@ func TestAMoveThereAndBackKeepsTheSpec(t *testing.T) {
 }
 
 func TestWhoHasSuspendedItCounts(t *testing.T) {
-	assert.False(t, *moving.ToOurs(native(held), at("10:00:00")).Spec.Suspend, "the move has")
-	assert.True(t, *moving.ToOurs(native(suspended), at("10:00:00")).Spec.Suspend, "a person has")
+	assert.False(t, *moving.ToOurs(native(held), at("10:00:00"), at("10:00:09")).Spec.Suspend, "the move has")
+	assert.True(t, *moving.ToOurs(native(suspended), at("10:00:00"), at("10:00:09")).Spec.Suspend, "a person has")
 	back, err := moving.ToNative(ours(suspendedOurs), at("10:00:00"))
 	assert.NoError(t, err)
 	assert.NotContains(t, back.Annotations, names.SuspendedForMoveAnnotation)
 }
 
 func TestNoTimeIsNotedOfOneThatNeverRan(t *testing.T) {
-	assert.NotContains(t, moving.ToOurs(native(), time.Time{}).Annotations, names.LastScheduleTimeAnnotation)
+	assert.NotContains(t, moving.ToOurs(native(), time.Time{}, at("10:00:09")).Annotations, names.LastScheduleTimeAnnotation)
 }
 
 func TestWhatBatchV1DoesNotKnowIsNotLostSilently(t *testing.T) {
@@ -105,9 +108,9 @@ func TestTheStepsThroughAnOwner(t *testing.T) {
 	assert.Equal(t, `shop/report is written by Helm, release web/shop, which would write it again. Nothing was changed. Make these changes in the chart's template or its values (helm upgrade), one after the other:
   1. Between the start of a run and 5 s before the next, set spec.suspend: true, and wait until it is in the cluster and no run is active:
      kubectl -n shop get cronjobs.batch report -o jsonpath='{.spec.suspend} {.status.active[*].name}'
-  2. Note the time of the last run:
-     kubectl -n shop get cronjobs.batch report -o jsonpath='{.status.lastScheduleTime}'
-     Change apiVersion to batch.ostinato.dev/v1 and spec.suspend to false, and add the annotation ostinato.dev/last-schedule-time with that time.
+  2. Have the last run noted, at most an hour before the new object is in the cluster. If there is no last run, leave it out:
+     kubectl -n shop get cronjobs.batch report -o jsonpath="{.status.lastScheduleTime} noted $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+     Change apiVersion to batch.ostinato.dev/v1 and spec.suspend to false, and add the annotation ostinato.dev/last-schedule-time with all that this prints.
   3. The tool deletes the old object, with its Jobs. To keep these, take it from the tool before step 2 and delete it after:
      kubectl -n shop delete cronjobs.batch report --cascade=orphan
   4. See that the new one is scheduled: kubectl -n shop get cronjobs.batch.ostinato.dev report
@@ -118,7 +121,7 @@ func TestTheStepsThroughAnOwner(t *testing.T) {
 
 func TestTheDifferenceIsShown(t *testing.T) {
 	from := native(full)
-	text, err := moving.Diff(from, moving.ToOurs(from, at("10:00:00")))
+	text, err := moving.Diff(from, moving.ToOurs(from, at("10:00:00"), at("10:00:09")))
 	assert.NoError(t, err)
 	assert.Equal(t, `-apiVersion: batch/v1
 +apiVersion: batch.ostinato.dev/v1
@@ -128,7 +131,7 @@ func TestTheDifferenceIsShown(t *testing.T) {
 -    kubectl.kubernetes.io/last-applied-configuration: '{}'
      note: kept
 -    ostinato.dev/observed-uid: x
-+    ostinato.dev/last-schedule-time: "2026-03-02T10:00:00Z"
++    ostinato.dev/last-schedule-time: 2026-03-02T10:00:00Z noted 2026-03-02T10:00:09Z
 +    ostinato.dev/moved-from: batch/v1/native-uid
    labels:
      team: billing
@@ -143,7 +146,7 @@ func TestTheDifferenceOfLongManifests(t *testing.T) {
 		script = append(script, fmt.Sprintf("echo %d", n))
 	}
 	from.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Args = []string{strings.Join(script, "\n")}
-	text, err := moving.Diff(from, moving.ToOurs(from, at("10:00:00")))
+	text, err := moving.Diff(from, moving.ToOurs(from, at("10:00:00"), at("10:00:09")))
 	assert.NoError(t, err)
 	assert.Equal(t, 1, strings.Count(text, "-apiVersion"))
 	assert.Less(t, len(text), 1000)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // Owner is a tool that would write an object again as it has it, so that a move has to go through that tool.
@@ -55,9 +57,12 @@ func OwnerOf(meta *metav1.ObjectMeta) *Owner {
 	return nil
 }
 
+// noteOfLastRun prints what schedule.NoteLastRun returns, as an argument of kubectl in a shell.
+const noteOfLastRun = "{.status.lastScheduleTime} noted $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+
 // Steps says how an object of an owner moves: through what the owner reads. name is the CronJob's, and namespace its own.
 func (o Owner) Steps(namespace, name string, undo bool) string {
-	old, made, version, timeOf := "cronjobs.batch", "cronjobs.batch.ostinato.dev", "batch.ostinato.dev/v1", "{.status.lastScheduleTime}"
+	old, made, version := "cronjobs.batch", "cronjobs.batch.ostinato.dev", "batch.ostinato.dev/v1"
 	if undo {
 		old, made, version = made, old, "batch/v1"
 	}
@@ -73,8 +78,10 @@ func (o Owner) Steps(namespace, name string, undo bool) string {
 	if undo {
 		fmt.Fprintf(&text, "  2. Before the next time of the schedule, change apiVersion to %s, and spec.suspend to false.\n", version)
 	} else {
-		fmt.Fprintf(&text, "  2. Note the time of the last run:\n     kubectl -n %s get %s %s -o jsonpath='%s'\n", namespace, old, name, timeOf)
-		fmt.Fprintf(&text, "     Change apiVersion to %s and spec.suspend to false, and add the annotation ostinato.dev/last-schedule-time with that time.\n", version)
+		fmt.Fprintf(&text, "  2. Have the last run noted, at most an hour before the new object is in the cluster. If there is no last run, leave it out:\n")
+		fmt.Fprintf(&text, "     kubectl -n %s get %s %s -o jsonpath=\"%s\"\n", namespace, old, name, noteOfLastRun)
+		fmt.Fprintf(&text, "     Change apiVersion to %s and spec.suspend to false, and add the annotation %s with all that this prints.\n",
+			version, names.LastScheduleTimeAnnotation)
 	}
 	fmt.Fprintf(&text, "  3. The tool deletes the old object, with its Jobs. To keep these, take it from the tool before step 2 and delete it after:\n")
 	fmt.Fprintf(&text, "     kubectl -n %s delete %s %s --cascade=orphan\n", namespace, old, name)

@@ -39,7 +39,7 @@ func native(options ...func(*batchv1.CronJob)) *batchv1.CronJob {
 
 // ours is the same as the move makes it, and as its workflow has seen it.
 func ours(options ...func(*ostinatov1.CronJob)) *ostinatov1.CronJob {
-	cronJob := moving.ToOurs(native(), at("10:00:00"))
+	cronJob := moving.ToOurs(native(), at("10:00:00"), at("09:30:00"))
 	cronJob.UID, cronJob.Generation, cronJob.CreationTimestamp = "ours-uid", 1, metav1.NewTime(at("09:30:00"))
 	cronJob.Status.ObservedGeneration, cronJob.Status.LastScheduleTime = 1, ptr.To(metav1.NewTime(at("10:00:00")))
 	for _, option := range options {

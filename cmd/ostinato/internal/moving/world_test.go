@@ -15,6 +15,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/moving"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // world is a cluster with one minutely CronJob, second by second: the built-in controller and Ostinato start its runs, each by
@@ -62,9 +63,7 @@ func (w *world) tick() {
 	if w.ours == nil {
 		return
 	}
-	if noted, err := time.Parse(time.RFC3339, w.ours.Annotations[names.LastScheduleTimeAnnotation]); err == nil && w.ours.Status.ObservedGeneration == 0 {
-		w.ours.Status.LastScheduleTime = ptr.To(metav1.NewTime(noted))
-	}
+	w.ours.Status.LastScheduleTime = schedule.LastScheduleTime(w.ours, w.now)
 	w.ours.Status.ObservedGeneration = w.ours.Generation
 	if *w.ours.Spec.Suspend {
 		return
@@ -153,7 +152,7 @@ func (w *world) act(t *rapid.T, step moving.Step, view moving.View) {
 		made.UID, made.CreationTimestamp = w.uid(), metav1.NewTime(w.now)
 		w.native = made
 	case step.Do == moving.CreateTo:
-		w.ours = moving.ToOurs(w.native, view.LastScheduleTime(w.now))
+		w.ours = moving.ToOurs(w.native, view.LastScheduleTime(w.now), w.now)
 		w.ours.UID, w.ours.CreationTimestamp, w.ours.Generation = w.uid(), metav1.NewTime(w.now), 1
 	case step.Do == moving.DeleteTo && view.Undo, step.Do == moving.DeleteFrom && !view.Undo:
 		w.native = nil
