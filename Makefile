@@ -148,6 +148,10 @@ trial-upstream-job: ## Run upstream's integration suite of Jobs against worker a
 trial-first-light: ## Measure make dev from empty caches to the first Complete run, with the simulated node and then the real one (forty minutes).
 	@for node in kwok real; do test/first-light.sh $$node; done
 
+.PHONY: tokens
+tokens: ## Count the engine's tokens of code, by folder: what a change adds, and what it saves.
+	@$(GO) run ./test/architecture/tokens
+
 .PHONY: check
 check: devstack ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
