@@ -140,6 +140,10 @@ trial-move: tools ## Move 200 minutely CronJobs from kube-controller-manager to 
 trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) while 1,000 runs start and 100 Jobs run (twenty minutes).
 	@for seed in $(PAUSE_SEEDS); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 40m -v ./test/failure/chaos -run 'TestPauses$$' -args -chaos.seed=$$seed; done
 
+.PHONY: trial-restores
+trial-restores: tools ## Put Temporal's data back by 1, 5 and 20 minutes and etcd's by 5 while 200 minutely CronJobs run, and look for a time that runs twice or has no row, or two (fifty minutes).
+	$(GO) test -tags trial -count=1 -timeout 90m -v ./test/failure/restores
+
 .PHONY: trial-upstream-job
 trial-upstream-job: ## Run upstream's integration suite of Jobs against worker and bridge, stopped by SIGTERM and then by SIGKILL (SUITE_RUNS, SUITE_FUNCTIONS).
 	@for kill in false true; do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 4h -v ./test/upstream -run 'TestUpstreamsSuite$$' -args -upstream.kill=$$kill -upstream.runs=$(SUITE_RUNS) -upstream.run='$(SUITE_FUNCTIONS)'; done
@@ -157,7 +161,7 @@ check: devstack ## Run every static check: format, vet, staticcheck, workflowche
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
-	$(GO) vet -tags trial ./test/hostile ./test/failure/slow ./test/move
+	$(GO) vet -tags trial ./test/hostile ./test/failure/slow ./test/failure/restores ./test/move
 	$(call TOOL,staticcheck) ./...
 	$(call TOOL,workflowcheck) ./workflows/...
 	$(call TOOL,promtool) check rules --lint=all --lint-fatal deploy/monitoring/rules.yaml

@@ -87,7 +87,7 @@ func (e *embeddedTemporal) Start(ctx context.Context) error {
 	options := e.stack.options
 	args := []string{fmt.Sprintf("--frontend-port=%d", e.stack.Ports.Frontend)}
 	if !options.TemporalInMemory {
-		args = append(args, "--data-dir="+filepath.Join(options.Dir, "temporal"))
+		args = append(args, "--data-dir="+e.dataFolder())
 	}
 	if port := e.stack.uiPort(); port != 0 {
 		args = append(args, fmt.Sprintf("--ui-port=%d", port))
@@ -99,6 +99,9 @@ func (e *embeddedTemporal) Start(ctx context.Context) error {
 	}
 	return err
 }
+
+// dataFolder holds the databases.
+func (e *embeddedTemporal) dataFolder() string { return filepath.Join(e.stack.options.Dir, "temporal") }
 
 // ready checks that the server answers for its namespace.
 func (e *embeddedTemporal) ready(ctx context.Context) error {

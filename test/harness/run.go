@@ -144,6 +144,22 @@ func (h *Harness) Workers() []*process.Process { return h.named("worker-") }
 // Bridges returns the bridges that run, in the order of their numbers.
 func (h *Harness) Bridges() []*process.Process { return h.named("bridge-") }
 
+// ReviveBridge does what the kubelet does when the bridge ended, which it does by itself when it could not renew its lease: it
+// starts a bridge where none runs.
+func (h *Harness) ReviveBridge(ctx context.Context) error {
+	for n, bridge := range h.Bridges() {
+		select {
+		case <-bridge.Done():
+			if err := h.Stack.KillBridge(n); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+	return h.Stack.StartBridge(ctx)
+}
+
 func (h *Harness) named(prefix string) []*process.Process {
 	var found []*process.Process
 	for _, member := range h.Stack.Processes() {

@@ -20,3 +20,15 @@ func PrivateFolder(path string) error {
 	}
 	return nil
 }
+
+// ReplaceFolder makes a folder what another one is. What was in it is gone; the other one stays as it is. No process may use
+// either.
+func ReplaceFolder(path, with string) error {
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("replace %s: %w", path, err)
+	}
+	if err := os.CopyFS(path, os.DirFS(with)); err != nil {
+		return fmt.Errorf("replace %s by %s: %w", path, with, err)
+	}
+	return PrivateFolder(path)
+}

@@ -111,22 +111,7 @@ func (c *chaos) deletePods(t *testing.T, victims []int) {
 // restartBridge does what the kubelet does when the bridge ended, which it does by itself when it could not renew its lease.
 func restartBridge(t *testing.T) {
 	t.Helper()
-	do(t, reviveBridge(t.Context()))
-}
-
-// reviveBridge starts a bridge where none runs.
-func reviveBridge(ctx context.Context) error {
-	for n, bridge := range stack.Bridges() {
-		select {
-		case <-bridge.Done():
-			if err := stack.Stack.KillBridge(n); err != nil {
-				return err
-			}
-		default:
-			return nil
-		}
-	}
-	return stack.Stack.StartBridge(ctx)
+	do(t, stack.ReviveBridge(t.Context()))
 }
 
 // survivors fails the test when a worker has ended by itself.

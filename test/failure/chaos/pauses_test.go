@@ -133,7 +133,7 @@ func (c *chaos) standStill(t *testing.T, members []*process.Process, pause pause
 func pauseBridge(ctx context.Context, t *testing.T, c *chaos, pauses []pause) {
 	for t.Context().Err() == nil && (ctx.Err() == nil || len(pauses) > 0) {
 		// One that could not begin is started again too.
-		if err := harness.Poll(t.Context(), bridgeLook, harness.AfterOutage, reviveBridge); err != nil {
+		if err := harness.Poll(t.Context(), bridgeLook, harness.AfterOutage, stack.ReviveBridge); err != nil {
 			t.Errorf("start a bridge: %v", err)
 			return
 		}

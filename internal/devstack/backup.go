@@ -1,0 +1,72 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+
+	"ostinato.dev/ostinato/internal/devstack/process"
+)
+
+// BackUpTemporal keeps the data of the embedded Temporal server in a folder, as RestoreTemporal takes it. The server is killed
+// for that and started again, which takes seconds.
+func (s *Stack) BackUpTemporal(ctx context.Context, folder string) error {
+	return s.withoutTemporal(ctx, func(data string) error { return process.ReplaceFolder(folder, data) })
+}
+
+// RestoreTemporal puts back what BackUpTemporal kept. Workers and bridges go on, as they would beside a server that somebody
+// else restores.
+func (s *Stack) RestoreTemporal(ctx context.Context, folder string) error {
+	return s.withoutTemporal(ctx, func(data string) error { return process.ReplaceFolder(data, folder) })
+}
+
+// withoutTemporal kills the server, does something with the folder of its data and starts it again.
+func (s *Stack) withoutTemporal(ctx context.Context, do func(data string) error) error {
+	embedded, ok := s.temporal.(*embeddedTemporal)
+	if !ok || s.options.TemporalInMemory {
+		return errors.New("only the embedded Temporal server on files has a folder to keep")
+	}
+	if err := embedded.Kill(); err != nil {
+		return err
+	}
+	return errors.Join(do(embedded.dataFolder()), embedded.Start(ctx))
+}
+
+// RestoreEtcd puts back what BackUpEtcd of the control plane kept. All that have a cache of the API server are killed before,
+// and as many started after: what they know of revisions that are to come would hide those that do come.
+func (s *Stack) RestoreEtcd(ctx context.Context, folder string) error {
+	if s.ControlPlane == nil || s.node == nil {
+		return errors.New("only the stack's own etcd and node can be put back")
+	}
+	workers, bridges := len(s.workers), len(s.bridges)
+	for len(s.workers) > 0 {
+		if err := s.KillWorker(0); err != nil {
+			return err
+		}
+	}
+	for len(s.bridges) > 0 {
+		if err := s.KillBridge(0); err != nil {
+			return err
+		}
+	}
+	if err := s.node.Stop(); err != nil {
+		return err
+	}
+	s.node = nil
+	if err := s.ControlPlane.RestoreEtcd(ctx, folder); err != nil {
+		return err
+	}
+	if err := s.startNode(ctx); err != nil {
+		return err
+	}
+	for range workers {
+		if err := s.StartWorker(ctx); err != nil {
+			return err
+		}
+	}
+	for range bridges {
+		if err := s.StartBridge(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
