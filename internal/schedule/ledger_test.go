@@ -215,6 +215,36 @@ func TestEachOutcomeIsTalliedOnce(t *testing.T) {
 	}
 }
 
+// A run that starts at its time has not waited, whatever the policy; one that was refused waits from then on.
+func TestOnlyARunThatWaitsIsTalliedAsQueued(t *testing.T) {
+	for name, test := range map[string]struct {
+		options []specOption
+		do      func(*cluster)
+		queued  int64
+	}{
+		"Queue, each ends before the next":       {[]specOption{queue}, func(c *cluster) { c.runs(jobComplete, jobComplete, jobComplete) }, 0},
+		"catchUp all, each ends before the next": {[]specOption{catchUpAll}, func(c *cluster) { c.runs(jobComplete, jobComplete, jobComplete) }, 0},
+		"Queue, two come while one runs":         {[]specOption{queue}, func(c *cluster) { c.at(at("10:00")).at(at("11:00")).at(at("12:00")) }, 2},
+		"Queue, its Job is refused": {[]specOption{queue}, func(c *cluster) {
+			c.refuse = func(schedule.Start) string { return "exceeded quota" }
+			c.at(at("10:00"))
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 * * * *", test.options...), at("09:30")).at(at("09:30"))
+			test.do(c)
+			var queued int64
+			_, tallies := schedule.Tallied(c.state)
+			for _, tally := range tallies {
+				if tally.Outcome == ledger.Queued {
+					queued += tally.Times
+				}
+			}
+			assert.Equal(t, test.queued, queued, "%+v", tallies)
+		})
+	}
+}
+
 func TestAReasonThatNobodyGivesIsAnAnswerOfSomeKind(t *testing.T) {
 	evil := ostinatov1.RecentRun{ScheduledTime: metav1.NewTime(at("09:00")), Outcome: string(ledger.FailedToCreate), Reason: "Evil"}
 	state := schedule.NewState(schedule.Identity{}, ostinatov1.CronJobStatus{RecentRuns: []ostinatov1.RecentRun{evil}}, nil, 0)

@@ -206,9 +206,12 @@ func (p *pass) disband() {
 	p.state.Calendar.CaughtUp = time.Time{}
 }
 
-// announceQueue announces and counts what has begun to wait since the last time.
+// announceQueue announces and counts what has begun to wait since the last time. What starts now does not wait.
 func (p *pass) announceQueue() {
 	_, fresh := times.Split(p.state.queue(), p.state.Calendar.Announced)
+	if start := p.plan.Start; start != nil && !start.Manual {
+		fresh = slices.DeleteFunc(fresh, start.Scheduled.Equal)
+	}
 	if !p.spec.inOrder() || len(fresh) == 0 {
 		return
 	}
