@@ -69,6 +69,8 @@ func TestObjectsThatAreNotThereCostLittle(t *testing.T) {
 	for n := range job.MaxPods {
 		deletes = append(deletes, job.Delete{Name: fmt.Sprintf("d%d", n), UID: fmt.Sprintf("d%d", n)})
 		releases = append(releases, job.Release{Name: fmt.Sprintf("r%d", n), UID: fmt.Sprintf("r%d", n), Phase: corev1.PodFailed, Logs: true})
+	}
+	for n := range schedule.MaxDeletes {
 		old = append(old, schedule.Delete{Name: fmt.Sprintf("old-%d", n), UID: fmt.Sprintf("o%d", n), Replaced: true})
 	}
 	trigger := schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1}
@@ -81,7 +83,7 @@ func TestObjectsThatAreNotThereCostLittle(t *testing.T) {
 		"deletes and releases":   {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Deletes: deletes, Releases: releases}, 2 * job.MaxPods},
 		"releases":               {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: releases}, job.MaxPods},
 		"releases with a status": {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Active: 1}, Releases: releases}, job.MaxPods},
-		"Jobs to prune":          {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: old}, len(old)},
+		"Jobs to prune":          {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: old[:schedule.MaxPruned]}, schedule.MaxPruned},
 		"Jobs to replace":        {protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Start: trigger, Replace: old}, len(old)},
 	} {
 		t.Run(name, func(t *testing.T) {

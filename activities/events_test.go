@@ -64,18 +64,18 @@ func TestEventsAreWrittenAsUpstreamDoes(t *testing.T) {
 func TestEventsOfAnActivityAreFew(t *testing.T) {
 	var stored []runtime.Object
 	var deletes []schedule.Delete
-	for n := range 100 {
+	for n := range schedule.MaxPruned {
 		one := finishedCronJobsJob(fmt.Sprintf("old-%d", n), batchv1.JobComplete)
 		stored, deletes = append(stored, one), append(deletes, schedule.Delete{Name: one.Name, UID: string(one.UID)})
 	}
 	for _, asked := range []int{0, 10, event.MaxPerRequest} {
-		t.Run(fmt.Sprintf("100 deletes and %d that are asked for", asked), func(t *testing.T) {
+		t.Run(fmt.Sprintf("50 deletes and %d that are asked for", asked), func(t *testing.T) {
 			s := newStage(t, stored, []*ostinatov1.CronJob{helloCronJob()})
 			request := protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: deletes}
 			for range asked {
 				request.Events = append(request.Events, event.Warning("UnexpectedJob", "x"))
 			}
-			if result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, request); len(result.Pruned) != 100 {
+			if result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, request); len(result.Pruned) != schedule.MaxPruned {
 				t.Errorf("%d Jobs are deleted", len(result.Pruned))
 			}
 			events, unexpected := s.recorded(), 0

@@ -112,8 +112,8 @@ func TestListsOfRequestsAreBounded(t *testing.T) {
 		"deleting":            {protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{Job: jobRef, Termination: job.TerminateForSuspension, Deleting: make([]string, 20_001)}},
 		"undecided at an end": {protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{Job: jobRef, Termination: job.TerminateForVerdict, Undecided: make([]string, 20_001)}},
 		"runs":                {protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, Look: make([]schedule.Run, 51)}},
-		"old runs":            {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: make([]schedule.Delete, 501)}},
-		"replaced runs":       {protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Replace: make([]schedule.Delete, 501)}},
+		"old runs":            {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: make([]schedule.Delete, 51)}},
+		"replaced runs":       {protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Replace: make([]schedule.Delete, 3_501)}},
 		"a starts events":     {protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
 		"a CronJobs events":   {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
 	} {

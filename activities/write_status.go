@@ -26,7 +26,7 @@ import (
 // CronJob as it is. An error means that the API server could not be asked, and that the whole is to be
 // repeated. That the status can't be written is no error: it is part of the result, and tried again later.
 func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStatusRequest) (result protocol.WriteStatusResult, err error) {
-	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"prune", len(request.Prune), schedule.MaxDeletes}); err != nil {
+	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"prune", len(request.Prune), schedule.MaxPruned}); err != nil {
 		return result, err
 	}
 	if err := a.tooOld(ctx, request.Task); err != nil {

@@ -9,8 +9,12 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// MaxDeletes bounds the Jobs that one plan deletes; the next one goes on.
-const MaxDeletes = 500
+const (
+	// MaxDeletes bounds the Jobs that one plan deletes: a run replaces as many as a state carries over.
+	MaxDeletes = maxCarried
+	// MaxPruned bounds the history deletes of one plan; the next one goes on.
+	MaxPruned = 50
+)
 
 // Plan is what Decide wants done; Apply takes in the result. Of an idle Plan, Next is the new state.
 type Plan struct {

@@ -176,9 +176,6 @@ func Missing(state State, run Run, now time.Time) State {
 	return p.state
 }
 
-// pruneBatch bounds the history deletes of one plan.
-const pruneBatch = 50
-
 // HistoryLimit returns how many finished Jobs of a condition are kept.
 func (s Spec) HistoryLimit(condition batchv1.JobConditionType) int32 {
 	if condition == batchv1.JobComplete {
@@ -203,7 +200,7 @@ func (p *pass) prune() []Delete {
 	if len(deletes) == 0 {
 		p.state.Prune = Backoff{}
 	}
-	return deletes[:min(len(deletes), pruneBatch)]
+	return deletes[:min(len(deletes), MaxPruned)]
 }
 
 // byStart orders by start time, those without one last, then by name.

@@ -361,3 +361,15 @@ func TestALongBlockageIsOneLedgerEntry(t *testing.T) {
 		t.Errorf("ledger: %q", c.ledger())
 	}
 }
+
+// Runs that an edit from Allow finds active are replaced as others are, however many there are.
+func TestReplaceStartsBesideNoneOfManyRuns(t *testing.T) {
+	c := newCluster(t, cronSpec("* * * * *", allow), at("00:00:30"))
+	for minute := range 600 {
+		c.at(at("00:01").Add(time.Duration(minute) * time.Minute))
+	}
+	c.edit(at("10:00:30"), replace).at(at("10:01"))
+	if len(c.running) != 1 || len(c.deletes) != 600 {
+		t.Errorf("%d runs, %d deleted", len(c.running), len(c.deletes))
+	}
+}

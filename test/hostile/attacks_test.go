@@ -115,7 +115,7 @@ func messages(t *testing.T) []message {
 	// Just inside the bounds, of names that there are not.
 	inside := `"deletes":` + numbered(job.MaxPods, `{"name":"d%d","uid":"d%d"}`) +
 		`,"releases":` + numbered(job.MaxPods, `{"name":"r%d","uid":"r%d","phase":"Failed","logs":true}`)
-	old := numbered(schedule.MaxDeletes, `{"name":"old-%d","uid":"u%d"}`)
+	old := func(count int) string { return numbered(count, `{"name":"old-%d","uid":"u%d"}`) }
 	trigger := text(t, triggered(cronJob, referenceTo(cronJob), 1))
 	tasks := map[string]struct {
 		activity, queue string
@@ -123,8 +123,8 @@ func messages(t *testing.T) []message {
 	}{
 		"500 deletes and 500 releases":              {protocol.CarryOutActivity, queue, request(inside)},
 		"500 releases with a status":                {protocol.CarryOutActivity, queue, request(`"status":{"startTime":"` + startTime + `","active":1},` + inside[strings.Index(inside, `"releases"`):])},
-		"500 Jobs to prune":                         {protocol.WriteStatusActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","prune":`+old+`}`)},
-		"500 Jobs to replace":                       {protocol.StartRunActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","start":`+trigger+`,"replace":`+old+`}`)},
+		"50 Jobs to prune":                          {protocol.WriteStatusActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","prune":`+old(schedule.MaxPruned)+`}`)},
+		"3,500 Jobs to replace":                     {protocol.StartRunActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","start":`+trigger+`,"replace":`+old(schedule.MaxDeletes)+`}`)},
 		"50 Jobs to look at":                        {protocol.FindRunsActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"look":`+numbered(protocol.MaxLooks, `{"name":"x%d","uid":"y%d"}`)+`}`)},
 		"Events of 1.3 MB":                          {protocol.CarryOutActivity, queue, request(events(12, evil, long))},
 		"two Events of 1.3 MB with reasons of ours": {protocol.CarryOutActivity, queue, request(events(2, listedReason, long))},
