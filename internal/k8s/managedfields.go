@@ -65,7 +65,8 @@ func CountersByOthers(object *batchv1.Job) job.ByOthers {
 
 // SuspenderOf says who has written spec.suspend of an object last: by its managed fields, which name no person, and where
 // Ostinato did it for a signal or the ostinato command did, by the annotations that were written with it. The annotations alone
-// tell nothing: they stay when others suspend. Where admission stamps the user (stamped), it is named too.
+// tell nothing: they stay when others suspend. Where admission stamps the user (stamped), it is named too. The annotation says when
+// Ostinato has heard a signal; of every other writer the managed fields say when.
 func SuspenderOf(object metav1.Object, stamped bool) (suspender schedule.Suspender) {
 	var writer *metav1.ManagedFieldsEntry
 	var byUs bool
@@ -88,15 +89,20 @@ func SuspenderOf(object metav1.Object, stamped bool) (suspender schedule.Suspend
 			By: annotations[names.SuspendedByAnnotation], Through: ledger.ThroughSignal, At: at.UTC(), Why: annotations[names.SuspendNoteAnnotation],
 		}
 		if writer.Manager == CommandFieldManager {
-			suspender.Through = schedule.ThroughCommand
+			suspender.Through, suspender.At = schedule.ThroughCommand, writtenAt(writer)
 		}
 	case writer != nil:
-		suspender = schedule.Suspender{Through: writer.Manager, At: ptr.Deref(writer.Time, metav1.Time{}).UTC()}
+		suspender = schedule.Suspender{Through: writer.Manager, At: writtenAt(writer)}
 	}
 	if stamped && suspender.Through != "" {
 		suspender.User = annotations[names.SuspendUserAnnotation]
 	}
 	return suspender
+}
+
+// writtenAt is when a field manager has written last, by the API server's clock; zero where it does not tell.
+func writtenAt(entry *metav1.ManagedFieldsEntry) time.Time {
+	return ptr.Deref(entry.Time, metav1.Time{}).UTC()
 }
 
 // MadeElsewhere reports whether someone else made the Pod: kube-controller-manager before the Job was taken over, or a person.

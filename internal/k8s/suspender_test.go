@@ -33,7 +33,11 @@ func TestWhoHasWrittenSuspend(t *testing.T) {
 		"annotations alone tell nothing":      {notes: notes},
 		"a signal":                            {[]metav1.ManagedFieldsEntry{wrote(k8s.CronJobFieldManager, suspend, 5)}, notes, ada},
 		"a signal, and who applies the value": {[]metav1.ManagedFieldsEntry{wrote("flux", suspend, 1), wrote(k8s.CronJobFieldManager, suspend, 5)}, notes, ada},
-		"a signal without a word":             {[]metav1.ManagedFieldsEntry{wrote(k8s.JobFieldManager, suspend, 5)}, nil, schedule.Suspender{Through: "signal"}},
+		"the command, after a signal of long ago": {
+			[]metav1.ManagedFieldsEntry{wrote(k8s.CommandFieldManager, suspend, 9)}, notes,
+			schedule.Suspender{By: "ada", At: time.Date(2026, 1, 2, 3, 9, 0, 0, time.UTC), Through: "ostinato", Why: "maintenance"},
+		},
+		"a signal without a word": {[]metav1.ManagedFieldsEntry{wrote(k8s.JobFieldManager, suspend, 5)}, nil, schedule.Suspender{Through: "signal"}},
 		"a signal with a time that is none": {
 			[]metav1.ManagedFieldsEntry{wrote(k8s.JobFieldManager, suspend, 5)}, map[string]string{names.SuspendedAtAnnotation: "noon"}, schedule.Suspender{Through: "signal"},
 		},

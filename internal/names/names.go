@@ -41,7 +41,7 @@ const (
 	WatchBucketLabel = "ostinato.dev/watch-bucket"
 
 	// SuspendedByAnnotation, SuspendedAtAnnotation and SuspendNoteAnnotation say on the object who suspended or resumed
-	// it by signal, when and why. Who is as the signal claims: Temporal does not tell.
+	// it by signal, when and why. Who is as the signal claims: Temporal does not tell. When is by Temporal's clock alone.
 	SuspendedByAnnotation = "ostinato.dev/suspend-claimed-by"
 	SuspendedAtAnnotation = "ostinato.dev/suspend-changed-at"
 	SuspendNoteAnnotation = "ostinato.dev/suspend-note"

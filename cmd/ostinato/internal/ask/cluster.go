@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -136,11 +135,11 @@ func (c *Cluster) TryCronJob(ctx context.Context, cronJob *ostinatov1.CronJob) e
 type Suspension struct {
 	Suspend bool
 	By, Why string
-	At      time.Time
 	DryRun  bool
 }
 
-// Suspend writes spec.suspend of a CronJob as it was read, with who and why in the annotations that a signal leaves too.
+// Suspend writes spec.suspend of a CronJob as it was read, with who and why in the annotations that a signal leaves too. When is
+// left to the API server: by the clock of this machine, a signal that comes later could look like an earlier one.
 func (c *Cluster) Suspend(ctx context.Context, cronJob *ostinatov1.CronJob, wanted Suspension) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
@@ -148,7 +147,6 @@ func (c *Cluster) Suspend(ctx context.Context, cronJob *ostinatov1.CronJob, want
 			"annotations": map[string]any{
 				names.SuspendedByAnnotation: orNull(wanted.By),
 				names.SuspendNoteAnnotation: orNull(wanted.Why),
-				names.SuspendedAtAnnotation: wanted.At.UTC().Format(time.RFC3339Nano),
 			},
 		},
 		"spec": map[string]any{"suspend": wanted.Suspend},

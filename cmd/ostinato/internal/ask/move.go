@@ -139,7 +139,6 @@ func (c *Cluster) HoldOurs(ctx context.Context, ours *ostinatov1.CronJob, hold b
 	patch, err := holdPatch(&ours.ObjectMeta, hold, at, map[string]any{
 		names.SuspendedByAnnotation: orNull(by),
 		names.SuspendNoteAnnotation: orNull(why),
-		names.SuspendedAtAnnotation: at.UTC().Format(time.RFC3339Nano),
 	})
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (p *person) newSteer(name, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.steer(cmd.Context(), cluster, cronJobs, ask.Suspension{Suspend: suspend, By: by, Why: why, At: p.now()}, named)
+			return p.steer(cmd.Context(), cluster, cronJobs, ask.Suspension{Suspend: suspend, By: by, Why: why}, named)
 		}),
 	}
 	p.listFlags(cmd)

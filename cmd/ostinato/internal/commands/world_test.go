@@ -130,11 +130,10 @@ func orders() ostinatov1.CronJob {
 func imports() ostinatov1.CronJob {
 	made := cronJob("import", "@daily")
 	made.Spec.Suspend, made.Status.Next, made.Status.AccountedUntil = ptr.To(true), "Suspended", ptr.To(at(0, 0))
-	made.Annotations = map[string]string{
-		names.SuspendedByAnnotation: "ada", names.SuspendNoteAnnotation: "an upgrade", names.SuspendedAtAnnotation: "2026-03-01T20:00:00Z",
-	}
+	made.Annotations = map[string]string{names.SuspendedByAnnotation: "ada", names.SuspendNoteAnnotation: "an upgrade"}
 	made.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: k8s.CommandFieldManager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`),
+		Time: ptr.To(metav1.NewTime(time.Date(2026, 3, 1, 20, 0, 0, 0, time.UTC))),
 	}}
 	made.Status.RecentRuns = []ostinatov1.RecentRun{{ScheduledTime: at(0, 0), Outcome: "SkippedSuspended", Reason: "Suspended"}}
 	made.Status.Conditions = []metav1.Condition{{

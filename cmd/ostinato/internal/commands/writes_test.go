@@ -16,7 +16,7 @@ func TestASuspensionSaysWhoAndWhy(t *testing.T) {
 	require.Len(t, w.api.patches, 1)
 	assert.JSONEq(t, `{
 		"metadata": {"uid": "uid-report", "resourceVersion": "7", "annotations": {
-			"`+names.SuspendedByAnnotation+`": "ada", "`+names.SuspendNoteAnnotation+`": "an upgrade", "`+names.SuspendedAtAnnotation+`": "2026-03-02T09:30:00Z"}},
+			"`+names.SuspendedByAnnotation+`": "ada", "`+names.SuspendNoteAnnotation+`": "an upgrade"}},
 		"spec": {"suspend": true}}`, w.api.patches[0])
 }
 

@@ -209,13 +209,13 @@ func (s *Server) steered(request *http.Request, cronJob *ostinatov1.CronJob, pla
 	if plan.Refused != "" {
 		return plan, nil, nil
 	}
-	wanted.At, wanted.DryRun = s.settings.Clock().Now, true
+	wanted.DryRun = true
 	if err := s.settings.Backend.Suspend(request.Context(), cronJob, wanted); err != nil {
 		return plan, nil, err
 	}
 	plan.Says = append(plan.Says, "The API server would take the change (dry run).")
 	return plan, func(ctx context.Context, cronJob *ostinatov1.CronJob) (string, error) {
-		wanted.At, wanted.DryRun = s.settings.Clock().Now, false
+		wanted.DryRun = false
 		return fmt.Sprintf("CronJob %s/%s is %s.", cronJob.Namespace, cronJob.Name, becomes), s.settings.Backend.Suspend(ctx, cronJob, wanted)
 	}, nil
 }
