@@ -42,7 +42,7 @@ func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) 
 		return ctx, func() {}
 	}
 	timeout := cmp.Or(info.HeartbeatTimeout, info.StartToCloseTimeout)
-	kept := lease.New(timeout, a.Clock.Now().Sub(info.StartedTime), func(ctx context.Context) error {
+	kept := lease.New(timeout, func(ctx context.Context) error {
 		if a.Heartbeats == nil {
 			activity.RecordHeartbeat(ctx)
 			return nil

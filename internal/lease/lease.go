@@ -33,19 +33,15 @@ type Lease struct {
 	term    atomic.Pointer[term]
 }
 
-// term is what the last report has brought that Temporal has answered, or the start of the attempt.
+// term is what the last report has brought that Temporal has answered; the first is over.
 type term struct{ asked, until time.Time }
 
-// New returns the lease of an attempt of an age, by clocks that may differ, whose heartbeats have a
-// timeout. Temporal can't have given up a young one yet; another one has to ask before it writes. report
-// tells Temporal that the attempt goes on; its error says that it does not, or that nobody answered.
-func New(timeout, age time.Duration, report func(context.Context) error) *Lease {
-	l, first := &Lease{timeout: timeout, report: report}, &term{asked: time.Now()}
-	if age.Abs() < timeout/4 {
-		// Its age by a clock that is behind may be as much again.
-		first.until = first.asked.Add(timeout * 13 / 20)
-	}
-	l.term.Store(first)
+// New returns the lease of an attempt that has just reached this process, and whose heartbeats have a timeout. How long it
+// took to get here is not known, since clocks differ: the attempt has to ask before it writes. report tells Temporal that
+// it goes on; its error says that it does not, or that there was no answer.
+func New(timeout time.Duration, report func(context.Context) error) *Lease {
+	l := &Lease{timeout: timeout, report: report}
+	l.term.Store(&term{asked: time.Now()})
 	return l
 }
 

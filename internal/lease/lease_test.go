@@ -17,33 +17,36 @@ var errGivenUp = errors.New("the attempt was given up")
 
 func TestOwned(t *testing.T) {
 	for name, test := range map[string]struct {
-		// age is that of the attempt when its worker gets it, later how much later it writes; answer is Temporal's to a
-		// question.
-		age    time.Duration
-		later  time.Duration
-		answer error
-		asks   bool
-		err    error
+		// reported is whether the attempt has reported, later how much later it writes; answer is Temporal's to a question then.
+		reported bool
+		later    time.Duration
+		answer   error
+		asks     bool
+		err      error
 		// lasts is how long the write may take.
 		lasts time.Duration
 	}{
-		"a young attempt writes without a question": {lasts: timeout * 13 / 20},
-		"one that has little left asks":             {later: timeout / 2, asks: true, lasts: timeout * 9 / 10},
-		"one that may have been given up asks":      {age: time.Hour, asks: true, lasts: timeout * 9 / 10},
-		"one of a clock far ahead asks":             {age: -time.Hour, asks: true, lasts: timeout * 9 / 10},
-		"one that was given up writes nothing":      {age: time.Hour, asks: true, answer: errGivenUp, err: errGivenUp},
+		"a new attempt asks":                     {asks: true, lasts: timeout * 9 / 10},
+		"one that has just reported does not":    {reported: true, lasts: timeout * 9 / 10},
+		"one that has reported has what is left": {reported: true, later: timeout / 2, lasts: timeout * 4 / 10},
+		"one that has little left asks":          {reported: true, later: timeout * 8 / 10, asks: true, lasts: timeout * 9 / 10},
+		"one that was given up writes nothing":   {asks: true, answer: errGivenUp, err: errGivenUp},
+		"nor does one that was given up since":   {reported: true, later: timeout, asks: true, answer: errGivenUp, err: errGivenUp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				asked := false
-				held := lease.New(timeout, test.age, func(ctx context.Context) error {
-					if asked = true; errors.Is(test.answer, context.DeadlineExceeded) {
-						<-ctx.Done()
-						return ctx.Err()
-					}
-					return test.answer
+				var asked bool
+				var answer error
+				held := lease.New(timeout, func(context.Context) error {
+					asked = true
+					return answer
 				})
+				if test.reported {
+					time.Sleep(time.Second)
+					held.Report(t.Context(), func() { t.Error("lost") })
+				}
 				time.Sleep(test.later)
+				asked, answer = false, test.answer
 				owned, release, err := held.Owned(t.Context())
 				if asked != test.asks || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 					t.Fatalf("asked %v, error %v", asked, err)
@@ -62,12 +65,35 @@ func TestOwned(t *testing.T) {
 	}
 }
 
+// An attempt may reach its worker late: Temporal's clock tells, and the worker's may differ from it.
+func TestAWriteEndsBeforeTemporalGivesTheAttemptUp(t *testing.T) {
+	for late := time.Duration(0); late < timeout; late += timeout / 10 {
+		synctest.Test(t, func(t *testing.T) {
+			givenUp := time.Now().Add(timeout)
+			time.Sleep(late)
+			held := lease.New(timeout, func(context.Context) error {
+				givenUp = time.Now().Add(timeout)
+				return nil
+			})
+			owned, release, err := held.Owned(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer release()
+			<-owned.Done()
+			if beyond := time.Since(givenUp); beyond > 0 {
+				t.Errorf("delivered after %s: the write may end %s after Temporal has given the attempt up", late, beyond)
+			}
+		})
+	}
+}
+
 // A write may last as long as reports are answered, and ends with the lease when they are not.
 func TestAWriteLastsAsLongAsTheAttemptIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gone atomic.Bool
 		var lost atomic.Int32
-		held := lease.New(timeout, 0, func(context.Context) error {
+		held := lease.New(timeout, func(context.Context) error {
 			if gone.Load() {
 				return errGivenUp
 			}
@@ -96,7 +122,7 @@ func TestAWriteLastsAsLongAsTheAttemptIsKept(t *testing.T) {
 func TestAnEndedAttemptReportsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports atomic.Int32
-		held := lease.New(timeout, 0, func(context.Context) error { reports.Add(1); return nil })
+		held := lease.New(timeout, func(context.Context) error { reports.Add(1); return nil })
 		keeping, stop := context.WithCancel(t.Context())
 		go held.Keep(keeping, func() { t.Error("lost") })
 		time.Sleep(timeout/2 - time.Millisecond)
@@ -120,7 +146,7 @@ func TestAnAttemptWaitsForAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
-				held := lease.New(timeout, time.Hour, func(ctx context.Context) error {
+				held := lease.New(timeout, func(ctx context.Context) error {
 					if time.Since(begun) >= test.answers {
 						return nil
 					}
@@ -147,7 +173,7 @@ func TestAShortTimeoutNeitherFloodsNorWrites(t *testing.T) {
 	for _, short := range []time.Duration{-time.Hour, 0, 1, time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			var reports atomic.Int32
-			held := lease.New(short, 0, func(context.Context) error { reports.Add(1); return nil })
+			held := lease.New(short, func(context.Context) error { reports.Add(1); return nil })
 			if _, _, err := held.Owned(t.Context()); err == nil {
 				t.Errorf("a timeout of %s: it writes", short)
 			}
@@ -166,7 +192,7 @@ func TestAShortTimeoutNeitherFloodsNorWrites(t *testing.T) {
 func TestReportsFollowEachOtherAtADistance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports atomic.Int32
-		held := lease.New(timeout, 0, func(context.Context) error { reports.Add(1); return nil })
+		held := lease.New(timeout, func(context.Context) error { reports.Add(1); return nil })
 		report := func() int32 {
 			held.Report(t.Context(), func() { t.Error("lost") })
 			return reports.Load()
