@@ -77,6 +77,8 @@ type runningCronJob struct {
 	unread bool
 	// pause follows calls that failed.
 	pause backoff
+	// toldAgain is the failure for which the status was written again, since the object was not suspended by the one that it has.
+	toldAgain time.Time
 
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool

@@ -116,9 +116,15 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		if result.CronJobSpec != nil && result.CronJobSpec.Suspend {
 			c.state = paused
 		}
-		if !c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec) {
-			c.failed(ctx, "The CronJob does not want to be suspended yet", errUnusableSpec)
-			return
+		news := c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec)
+		switch {
+		case news:
+		case !c.toldAgain.Equal(c.state.LastFailure):
+			// The object's status has fewer failures: it is written again.
+			c.toldAgain = c.state.LastFailure
+			c.state = c.state.StatusUnknown()
+		default:
+			c.state = schedule.PauseRefused(c.state, "its status does not say so")
 		}
 	}
 	c.pause.reset()

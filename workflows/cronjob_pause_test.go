@@ -41,19 +41,57 @@ func TestCronJobPausesAfterFailures(t *testing.T) {
 	}
 }
 
-// A worker that finds that the CronJob does not ask for it does not hold the workflow up
-// more than an outage would.
-func TestCronJobThatIsNotToPauseIsAskedAgainLater(t *testing.T) {
+// The API server may keep a status without the failures: a CRD that prunes the field, a policy, etcd put back. It is written
+// once more; then the schedule goes on, and the object says why it is not suspended.
+func TestCronJobGoesOnWhereItsStatusDoesNotSayThatItsRunsHaveFailed(t *testing.T) {
+	for name, unwritable := range map[string]string{"the status is written": "", "it can't be written": "a webhook says no"} {
+		t.Run(name, func(t *testing.T) {
+			k := newCronJobKube(t)
+			k.stayAwake = true
+			k.ends = func(input protocol.JobInput) (job.Result, error) {
+				return job.Result{UID: input.Job.UID, Outcome: job.Failed}, nil
+			}
+			k.answer = func(request cronJobRequest) (*cronJobResult, error) {
+				if unwritable == "" || request.Start != nil || request.Status == nil {
+					return nil, nil
+				}
+				k.events = append(k.events, request.Events...)
+				return &cronJobResult{StatusFailed: unwritable}, nil
+			}
+			spec := cron("* * * * *", allow)
+			spec.PauseAfterFailures = 2
+			k.runUntil(6*time.Minute, spec)
+			expectList(t, "runs", k.scheduled(), "00:00", "01:00", "02:00", "03:00", "04:00", "05:00")
+			told := 0
+			for _, said := range k.events {
+				if said.Reason == "FailedUpdate" && strings.Contains(said.Message, "its status does not say so") {
+					told++
+				}
+			}
+			if told != 3 || len(k.suspends) != 6 {
+				t.Errorf("asked %d times and said %d times after six failures; events %v", len(k.suspends), told, k.reasons())
+			}
+		})
+	}
+}
+
+// A status that is written once more may say so.
+func TestCronJobPausesOnceItsStatusSaysThatItsRunsHaveFailed(t *testing.T) {
 	k := newCronJobKube(t)
 	k.stayAwake = true
 	k.ends = func(input protocol.JobInput) (job.Result, error) {
 		return job.Result{UID: input.Job.UID, Outcome: job.Failed}, nil
 	}
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
+		k.stayAwake = len(k.suspends) == 0 || request.Status == nil && k.stayAwake
+		return nil, nil
+	}
 	spec := cron("* * * * *", allow)
-	spec.PauseAfterFailures = 1
-	k.runUntil(10*time.Minute, spec)
-	if asked := len(k.suspends); asked < 2 || asked > 120 {
-		t.Errorf("asked %d times in 10 minutes", asked)
+	spec.PauseAfterFailures = 2
+	k.runUntil(6*time.Minute, spec)
+	expectList(t, "runs", k.scheduled(), "00:00", "01:00")
+	if len(k.suspends) != 2 || !k.object.Suspend {
+		t.Errorf("asked %d times, suspended %t", len(k.suspends), k.object.Suspend)
 	}
 }
 

@@ -62,7 +62,8 @@ func (p *pass) forgive() {
 	}
 }
 
-// pausing reports whether enough runs have failed in a row to suspend the CronJob. Nothing starts until it is.
+// pausing reports whether enough runs have failed in a row to suspend the CronJob. Until it is, or that was refused, no run
+// of the schedule starts; manual runs do.
 func (p *pass) pausing() bool {
 	return p.spec.PauseAfterFailures > 0 && !p.spec.Suspend && !p.spec.Deleting &&
 		p.state.ConsecutiveFailures-p.state.Forgiven >= p.spec.PauseAfterFailures
