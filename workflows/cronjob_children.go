@@ -98,19 +98,33 @@ func (c *runningCronJob) takeChildren(ctx workflow.Context) {
 // childClosed takes a child's end. A child that was not started (the bridge was first) or has no result (terminated, or
 // another controller's Job) says nothing about its Job, whose end then comes by signal.
 func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
-	result, err := resultOf(ctx, child.future)
-	if err != nil || result.Outcome == job.HandedOver {
+	ended, err := endOf(ctx, child)
+	if err != nil {
 		workflow.GetLogger(ctx).Info("Job workflow gave no result, waiting for its Job", "job", child.run.Name, "error", err)
 		return
+	}
+	c.runEnded(ctx, ended)
+}
+
+var errHandedOver = errors.New("another controller has the Job")
+
+// endOf returns the end of a child's run.
+func endOf(ctx workflow.Context, child *childRun) (schedule.Finished, error) {
+	result, err := resultOf(ctx, child.future)
+	if err == nil && result.Outcome == job.HandedOver {
+		err = errHandedOver
+	}
+	if err != nil {
+		return schedule.Finished{}, err
 	}
 	if result.UID != "" && result.UID != child.run.UID {
 		// The Job was re-created under its name and the child went over to it.
 		result.Outcome = job.Deleted
 	}
-	c.runEnded(ctx, schedule.Finished{
+	return schedule.Finished{
 		Run: child.run, Condition: batchv1.JobConditionType(result.Outcome), StartTime: result.StartTime, CompletionTime: result.CompletionTime,
 		EndTime: result.CompletionTime, Reason: result.Reason, FailedPods: result.Failed,
-	})
+	}, nil
 }
 
 // resultOf returns a child's result, which for a failed Job is in its error.
@@ -125,17 +139,21 @@ func resultOf(ctx workflow.Context, child workflow.Future) (result protocol.JobC
 
 // runEnded merges the end of a run into the state.
 func (c *runningCronJob) runEnded(ctx workflow.Context, ended schedule.Finished) {
+	c.runsEnded = true
+	c.state = c.afterRun(ctx, c.state, ended)
+}
+
+// afterRun returns the state after the end of a run.
+func (c *runningCronJob) afterRun(ctx workflow.Context, state schedule.State, ended schedule.Finished) schedule.State {
 	if ended.EndTime.IsZero() {
 		// A failed Job has no completion time.
 		ended.EndTime = workflow.Now(ctx)
 	}
-	c.runsEnded = true
 	switch {
 	case ended.Gone():
-		c.state = schedule.Missing(c.state, ended.Run, workflow.Now(ctx))
-	case c.state.Knows(ended.Run):
-		c.state = schedule.Finish(c.state, c.spec, ended)
-	default:
-		c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: ended.Run, Finished: &ended}})
+		return schedule.Missing(state, ended.Run, workflow.Now(ctx))
+	case state.Knows(ended.Run):
+		return schedule.Finish(state, c.spec, ended)
 	}
+	return schedule.RecoverJobs(state, []schedule.RecoveredJob{{Run: ended.Run, Finished: &ended}})
 }

@@ -36,7 +36,9 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	result, err := perform(ctx, startRun, summary(plan), request, callOptions{
 		early: max(plan.Start.Scheduled.Sub(workflow.Now(ctx)), 0),
 		// A start whose time has come is over soon.
-		givesWay: func() bool { return c.mailbox.steered() && workflow.Now(ctx).Before(plan.Start.Scheduled) },
+		givesWay: func() bool {
+			return workflow.Now(ctx).Before(plan.Start.Scheduled) && (c.mailbox.steered() || c.unsettled(ctx, plan.Start.Scheduled))
+		},
 	})
 	if !c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
 		return
@@ -65,6 +67,29 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 			return !slices.ContainsFunc(c.children, func(child *childRun) bool { return !child.begun() })
 		})
 	}
+}
+
+// unsettled reports whether what was heard of other runs since may keep the run of a time to come from starting: word of a Job that
+// counts beside it, or the failure after which the CronJob is suspended.
+func (c *runningCronJob) unsettled(ctx workflow.Context, due time.Time) bool {
+	pauses := c.spec.PauseAfterFailures > 0
+	if (pauses || c.spec.Capacity() > 0) && c.mailbox.holds(protocol.JobSeenSignal) || pauses && c.mailbox.holds(protocol.JobClosedSignal) {
+		return true
+	}
+	state, ends := c.state, false
+	for _, child := range c.children {
+		if child.future.IsReady() {
+			ended, err := endOf(ctx, child)
+			if err == nil {
+				state, ends = c.afterRun(ctx, state, ended), true
+			}
+		}
+	}
+	if !ends {
+		return false
+	}
+	_, starts := schedule.DecideAhead(state, c.spec, due)
+	return !starts
 }
 
 // writeStatus writes what the state says, and prunes the history.

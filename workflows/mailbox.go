@@ -47,8 +47,11 @@ var steers = []string{
 }
 
 // steered reports whether one of these waits: a plan that waits for the API server gives way to it.
-func (m *mailbox) steered() bool {
-	return slices.ContainsFunc(m.waiting, func(signal string) bool { return slices.Contains(steers, signal) })
+func (m *mailbox) steered() bool { return m.holds(steers...) }
+
+// holds reports whether one of these signals waits.
+func (m *mailbox) holds(signals ...string) bool {
+	return slices.ContainsFunc(m.waiting, func(signal string) bool { return slices.Contains(signals, signal) })
 }
 
 const (
