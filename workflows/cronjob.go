@@ -95,6 +95,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 	if input.State != nil {
 		state = schedule.Resume(*input.State, identity, workflow.Now(ctx))
 	}
+	state = schedule.AddTriggers(state, input.Triggers, workflow.Now(ctx))
 	return &runningCronJob{
 		options:          options,
 		cronJob:          object,
@@ -139,9 +140,11 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	c.pause.reset()
 	c.unread = false
+	untried := schedule.Untried(c.state)
 	identity := schedule.Identity{Namespace: c.cronJob.Namespace, Name: c.cronJob.Name, UID: c.cronJob.UID, Created: result.Created}
 	c.state = schedule.NewState(identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended,
 		workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli())
+	c.state = schedule.AddTriggers(c.state, untried, workflow.Now(ctx))
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
 }
@@ -286,13 +289,15 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, input)
 }
 
-// finish ends the workflow of an object that is gone, or continues with the object that took its name. Jobs that run
-// are left to the garbage collector.
+// finish ends the workflow of an object that is gone, or continues with the object that took its name, and with what was asked
+// of that. Jobs that run are left to the garbage collector.
 func (c *runningCronJob) finish(ctx workflow.Context) error {
 	// Pending updates get their answers.
 	_ = workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 	if c.take(ctx); c.heard.successor == nil {
 		return nil
 	}
-	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, *c.heard.successor)
+	successor := *c.heard.successor
+	successor.Wishes, successor.Triggers = c.heard.steering, schedule.Untried(c.state)
+	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, successor)
 }

@@ -89,3 +89,43 @@ func TestCronJobContinuesAsNewWithTheWishThatCouldNotBeWritten(t *testing.T) {
 		t.Errorf("suspends %+v", after.suspends)
 	}
 }
+
+// kubectl replace --force: the workflow of the object before takes what was sent for the one that has its name.
+func TestCronJobPassesOnWhatIsMeantForItsSuccessor(t *testing.T) {
+	successor := hello
+	successor.UID = "successor"
+	for signal, want := range map[string]struct {
+		runs      int
+		suspended bool
+	}{
+		protocol.TriggerSignal: {runs: 2},
+		protocol.SuspendSignal: {suspended: true},
+	} {
+		t.Run(signal, func(t *testing.T) {
+			spec := cron("0 0 1 1 *", allow)
+			k := newCronJobKube(t)
+			k.after(time.Minute, func() {
+				k.gone = true
+				k.environment.SignalWorkflow(signal, protocol.SignalNote{By: "ada"})
+				k.environment.SignalWorkflow(protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: successor, Spec: spec})
+				k.environment.SignalWorkflow(signal, protocol.SignalNote{By: "ada"})
+			})
+			next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: spec}))
+			if err := next.Validate(); err != nil {
+				t.Error(err)
+			}
+
+			after := newCronJobKube(t)
+			after.after(time.Minute, func() {
+				after.gone = true
+				after.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: successor.UID})
+			})
+			if err := after.runInput(next); err != nil {
+				t.Fatal(err)
+			}
+			if len(after.jobs) != want.runs || after.object.Suspend != want.suspended {
+				t.Errorf("runs %v, suspended %t", after.scheduled(), after.object.Suspend)
+			}
+		})
+	}
+}

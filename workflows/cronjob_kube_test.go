@@ -166,6 +166,9 @@ func (k *cronJobKube) setSuspend(_ context.Context, request protocol.SetSuspendR
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.suspends = append(k.suspends, request)
+	if k.gone {
+		return protocol.SetSuspendResult{Gone: true}, nil
+	}
 	if k.refuseSuspend != nil {
 		return protocol.SetSuspendResult{}, k.refuseSuspend
 	}

@@ -191,6 +191,10 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", wish.Signal(), "error", err)
 	default:
 		c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec)
+		if c.gone {
+			// The wish may be about the object that took the name.
+			return
+		}
 	}
 	c.heard.steering = c.heard.steering[1:]
 }

@@ -50,7 +50,22 @@ func (i CronJobInput) Validate() error {
 		return ObjectReference{Namespace: i.CronJob.Namespace, Name: run.Name, UID: run.UID}
 	}
 	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateEach("heard: runs", ptr.Deref(i.Heard, CronJobHeard{}).Runs, MaxLooks, run),
-		validateWishes(i.Wishes), in("unknown", i.Unknown), in("state", ptr.Deref(i.State, schedule.State{})))
+		validateWishes(i.Wishes), validateTriggers(i.Triggers), in("unknown", i.Unknown), in("state", ptr.Deref(i.State, schedule.State{})))
+}
+
+func validateTriggers(triggers []schedule.TriggerRequest) error {
+	if len(triggers) > schedule.MaxTriggers {
+		return fmt.Errorf("triggers: %d, want %d at most", len(triggers), schedule.MaxTriggers)
+	}
+	for _, trigger := range triggers {
+		if mistake := schedule.OverlapMistake(trigger.Overlap); mistake != "" {
+			return fmt.Errorf("a trigger's %s", mistake)
+		}
+		if length := max(len(trigger.Note), len(trigger.By)); length > maxWishText {
+			return fmt.Errorf("a trigger has a text of %d bytes, want %d at most", length, maxWishText)
+		}
+	}
+	return nil
 }
 
 // in says which part of an input can't be.

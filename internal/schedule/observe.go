@@ -14,8 +14,8 @@ import (
 	"ostinato.dev/ostinato/internal/times"
 )
 
-// maxTriggers bounds State.Triggers.
-const maxTriggers = 100
+// MaxTriggers bounds State.Triggers.
+const MaxTriggers = 100
 
 // NeedsEvaluation reports whether Decide needs scheduled times that the state does not have: the schedule is new, or
 // the recorded times have run out or grown old.

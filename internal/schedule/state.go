@@ -296,7 +296,7 @@ func (s State) Validate() error {
 		{"outbox", len(s.Outbox), maxRuns},
 		{"conditions", len(s.Conditions), maxRuns},
 		{"upcoming", len(s.Calendar.Upcoming), maxRuns},
-		{"triggers", len(s.Triggers), maxTriggers},
+		{"triggers", len(s.Triggers), MaxTriggers},
 		{"backfills", len(s.Backfills), maxBackfills},
 		{"former schedules", len(s.Calendar.Former), maxFormer},
 		{"waiting", len(s.Calendar.Waiting), maxInState},

@@ -46,12 +46,30 @@ func AddTrigger(state State, request TriggerRequest, now time.Time) State {
 	}
 	p := begin(state, Spec{}, now)
 	trigger := p.number(request.changing())
-	if len(p.state.Triggers) >= maxTriggers {
+	if len(p.state.Triggers) >= MaxTriggers {
 		p.record(trigger.entry(ledger.SkippedOverlap, ledger.ReasonTooManyTriggers, p.now))
 		return p.state
 	}
 	p.state.Triggers = append(p.state.Triggers, trigger)
 	return p.state
+}
+
+// AddTriggers returns the state with more triggers.
+func AddTriggers(state State, requests []TriggerRequest, now time.Time) State {
+	for _, request := range requests {
+		state = AddTrigger(state, request, now)
+	}
+	return state
+}
+
+// Untried returns what signals have asked for and nothing has become of. An update has its answer.
+func Untried(state State) (requests []TriggerRequest) {
+	for _, trigger := range state.Triggers {
+		if reason, _ := trigger.why(); reason == "" && trigger.Through == ledger.ThroughSignal {
+			requests = append(requests, trigger.TriggerRequest)
+		}
+	}
+	return requests
 }
 
 // RefuseTrigger returns the state with the row of a trigger that can't be carried out, and an Event that says what is wrong.
