@@ -110,13 +110,27 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 	}
 }
 
-// begin reads the object's status and Jobs: the workflow is new, or another one ran in its place.
-func (c *runningCronJob) begin(ctx workflow.Context) {
+// begin reads the object's status and Jobs: the workflow is new, or another one ran in its place. Its error says to continue as
+// new, since the object could not be read for long.
+func (c *runningCronJob) begin(ctx workflow.Context) error {
 	for c.unread && !c.gone {
 		c.find(ctx)
+		if c.unread && !c.gone && workflow.GetInfo(ctx).GetCurrentHistoryLength() > cronJobHistoryBudget {
+			c.takeSignals(ctx)
+			if c.mayContinueAsNew(ctx) {
+				return c.continueAsNew(ctx)
+			}
+		}
 		// The only error is that of a cancelled context, which this one never is.
 		_ = workflow.Sleep(ctx, max(c.pause.until.Sub(workflow.Now(ctx)), 0))
 	}
+	return nil
+}
+
+// unreadable waits until the object was read, and reports whether it can't be at present: an update has its answer then.
+func (c *runningCronJob) unreadable(ctx workflow.Context) (bool, error) {
+	err := workflow.Await(ctx, func() bool { return !c.unread || c.gone || c.pause.failures > 0 })
+	return c.unread && !c.gone, err
 }
 
 func (c *runningCronJob) find(ctx workflow.Context) {
@@ -151,7 +165,9 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 
 // run is the main loop. Thousands of workflows wait at a time, so act returns its stack before the wait.
 func (c *runningCronJob) run(ctx workflow.Context) error {
-	c.begin(ctx)
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
 	for {
 		rest, done, err := c.act(ctx)
 		if done {
@@ -273,15 +289,18 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 
 // continueAsNew goes on in a new workflow run, which hears of the ends of active runs by signal.
 func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
-	state := c.state.Bounded()
 	input := protocol.CronJobInput{
 		CronJob:          c.cronJob,
 		Spec:             c.spec,
 		SearchAttributes: c.searchAttributes,
 		StatusAttributes: c.statusAttributes,
-		State:            &state,
 		Wishes:           c.heard.steering,
 		Unknown:          c.unknown,
+	}
+	if c.unread {
+		input.Triggers = schedule.Untried(c.state)
+	} else {
+		input.State = new(c.state.Bounded())
 	}
 	if c.heard.reasonToLook() {
 		input.Heard = &protocol.CronJobHeard{Runs: c.heard.runs}

@@ -50,8 +50,9 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
 	asked := noted(schedule.BackfillRequest(request), ledger.ThroughUpdate)
 	question := protocol.SignalAcceptedRequest{CronJob: c.cronJob, Signal: protocol.BackfillSignal}
-	if err := workflow.Await(ctx, func() bool { return !c.unread || c.gone }); err != nil {
-		return answer, err
+	unreadable, err := c.unreadable(ctx)
+	if unreadable || err != nil {
+		return answer, cmp.Or(err, refusedBackfill(whyUnreadable))
 	}
 	result, err := perform(ctx, signalAccepted, "ask "+c.cronJob.Name+" for a backfill", question, callOptions{})
 	switch {
@@ -104,6 +105,11 @@ func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRe
 func (c *runningCronJob) takeBackfill(ctx workflow.Context, received message) {
 	request, mistake := decodeBackfill(received)
 	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", request.By, "note", request.Note)
+	if c.unread {
+		// Its times count from what the object says.
+		workflow.GetLogger(ctx).Warn("Signal dropped: "+whyUnreadable, "signal", received.signal)
+		return
+	}
 	now := workflow.Now(ctx)
 	mistake = cmp.Or(mistake, request.Mistake(c.spec, now))
 	var found schedule.BackfillTimes

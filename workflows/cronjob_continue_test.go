@@ -90,6 +90,47 @@ func TestCronJobContinuesAsNewWithTheWishThatCouldNotBeWritten(t *testing.T) {
 	}
 }
 
+// Nor does it grow while it can't begin, and it does what it was asked for once it can.
+func TestCronJobContinuesAsNewWhileItCannotBegin(t *testing.T) {
+	k := newCronJobKube(t)
+	var last time.Time
+	k.answer = func(cronJobRequest) (*cronJobResult, error) {
+		last = k.environment.Now()
+		return nil, temporal.NewNonRetryableApplicationError("batch.ostinato.dev is not served", "NotServed", nil)
+	}
+	k.signal(time.Minute, protocol.TriggerSignal, protocol.SignalNote{By: "ada"})
+	k.signal(2*time.Minute, protocol.SuspendSignal, protocol.SignalNote{By: "grace"})
+	trigger, backfill := k.updateOf(protocol.TriggerUpdate, 3*time.Minute, map[string]any{}), k.update(3*time.Minute, hours(3, 4))
+	k.after(30*time.Minute, func() { k.environment.SetCurrentHistoryLength(2500) })
+	k.after(time.Hour, func() {
+		k.answer = nil
+		k.gone = true
+	})
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("0 0 1 1 *", allow)}))
+	if late := last.Sub(cronStart.Add(30 * time.Minute)); late > time.Minute {
+		t.Errorf("called %s after it was to continue as new", late)
+	}
+	if err := next.Validate(); err != nil {
+		t.Error(err)
+	}
+
+	if trigger.trigger.Runs != schedule.RunsRefused || backfill.failed == nil {
+		t.Errorf("an update waits: %+v, %+v", trigger, backfill)
+	}
+
+	after := newCronJobKube(t)
+	after.signal(time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+	if err := after.runInput(next); err != nil {
+		t.Fatal(err)
+	}
+	if !after.requests[0].All {
+		t.Errorf("it goes on without a look at the object: %+v", after.requests[0])
+	}
+	if len(after.jobs) != 1 || !after.jobs[0].Manual || !after.object.Suspend {
+		t.Errorf("runs %v, suspended %t", after.scheduled(), after.object.Suspend)
+	}
+}
+
 // kubectl replace --force: the workflow of the object before takes what was sent for the one that has its name.
 func TestCronJobPassesOnWhatIsMeantForItsSuccessor(t *testing.T) {
 	successor := hello

@@ -13,6 +13,9 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
+// whyUnreadable is why a workflow that can't begin does not do what it is asked for.
+const whyUnreadable = "the CronJob can't be read at present"
+
 // errUnusableSpec says that an activity has read a spec that no CronJob can have.
 var errUnusableSpec = errors.New("its spec is not valid")
 

@@ -46,6 +46,14 @@ func (c *runningCronJob) hear(ctx workflow.Context) {
 
 // take takes what signals say and updates have asked for.
 func (c *runningCronJob) take(ctx workflow.Context) {
+	c.takeSignals(ctx)
+	for _, do := range c.asked {
+		do(workflow.Now(ctx))
+	}
+	c.asked, c.askedBackfills = nil, nil
+}
+
+func (c *runningCronJob) takeSignals(ctx workflow.Context) {
 	for received := range c.mailbox.drain(ctx) {
 		switch received.signal {
 		case protocol.CronJobSpecSignal:
@@ -72,10 +80,6 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 			c.answerUnknown(ctx, received.signal)
 		}
 	}
-	for _, do := range c.asked {
-		do(workflow.Now(ctx))
-	}
-	c.asked, c.askedBackfills = nil, nil
 }
 
 // answerUnknown says by an Event that nothing was made of a signal.

@@ -47,6 +47,10 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 		Note: trimNote(request.Note), Overlap: request.Overlap,
 		Asked: ledger.Asked{By: trimNote(request.By), Through: ledger.ThroughUpdate},
 	}
+	unreadable, err := c.unreadable(ctx)
+	if unreadable || err != nil {
+		return protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: whyUnreadable}, err
+	}
 	// sequence is the trigger's number; 0 until the main loop has taken it.
 	var sequence int64
 	c.asked = append(c.asked, func(now time.Time) {

@@ -84,8 +84,7 @@ type CronJobInput struct {
 	Heard *CronJobHeard `json:"heard,omitempty"`
 	// Wishes are set by continue-as-new: they could not be written yet. MaxWishes at most.
 	Wishes []Wish `json:"wishes,omitempty"`
-	// Triggers are set by continue-as-new, beside State or in its place: they were asked for and not tried yet.
-	// schedule.MaxTriggers at most.
+	// Triggers are set by continue-as-new without State: they were asked for and not tried yet. schedule.MaxTriggers at most.
 	Triggers []schedule.TriggerRequest `json:"triggers,omitempty"`
 	// Unknown are set by continue-as-new: the unknown signals that were answered within the minute.
 	Unknown steering.Unknown `json:"unknown,omitzero"`
