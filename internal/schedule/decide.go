@@ -180,7 +180,8 @@ func (p *pass) startBefore(due time.Time) (before time.Time) {
 	return before
 }
 
-// MaxLead bounds how long before its time a run is prepared. A signal accepted earlier than that is sure to win.
+// MaxLead bounds how long before its time a run is prepared. A signal accepted earlier than that is sure to win, unless another
+// call is under way.
 const MaxLead = 6 * time.Second
 
 // Ahead returns the time of the next run, if it is time to prepare its start.

@@ -2,8 +2,10 @@
 // Decide turns state and these times into a start, replacements, deletes, ledger entries, Events, a status and the next wake.
 //
 // A round calls Take(Evaluate) while NeedsEvaluation, then Decide, carries out the Plan and calls Apply with its Report,
-// until the Plan is idle. What happens in between comes in by Finish, Missing, AddTrigger and SpecChanged. NewState
-// begins from the object, State goes on as JSON.
+// until the Plan is idle. What happens in between comes in: to runs by Finish, Missing and RecoverJobs, to the CronJob by
+// SpecChanged, from people by AddTrigger, AddBackfill and CancelBackfills, from the bridge by Nudge and StatusUnknown, and what
+// becomes of a suspension after failures by Paused and PauseRefused. NewState begins from the object; State goes on as JSON,
+// which Resume takes over.
 //
 // A scheduled run is the run of a scheduled time; a manual run is that of a trigger, whose time stands in for it. At most
 // one run is due: that of the most recent time that has come and is not settled, which is to say has no outcome.

@@ -52,7 +52,7 @@ func TestAHerdDoesNotHoldUpTheRunsOfOtherNamespaces(t *testing.T) {
 		seen.follow(t, namespace)
 		create(namespace, "quiet", fmt.Sprintf("%d,%d", first.Minute(), second.Minute()))
 		if !alone.IsZero() {
-			// Another CronJob: one whose last run met with nothing would not be prepared ahead of its next.
+			// Another CronJob: "quiet" has no run at this time.
 			create(namespace, "alone", strconv.Itoa(alone.Minute()))
 		}
 	}
