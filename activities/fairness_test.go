@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"ostinato.dev/ostinato/activities"
@@ -45,6 +50,8 @@ func newCrowd(t *testing.T, at time.Time, count map[string]int, with ...option) 
 			cronJob := helloCronJob()
 			cronJob.Namespace, cronJob.Name = namespace, fmt.Sprintf("%s-%d", namespace, i)
 			cronJob.UID = types.UID(cronJob.Name + "-uid")
+			// The API server gives each Job's Pods labels.
+			cronJob.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": cronJob.Name}
 			cronJobs = append(cronJobs, cronJob)
 			request := startRequest()
 			request.CronJob.Namespace, request.CronJob.Name, request.CronJob.UID = namespace, cronJob.Name, string(cronJob.UID)
@@ -149,6 +156,76 @@ func TestTurnsAreSharedByNamespaces(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Admission hangs for the Jobs of one namespace: their creates have all turns, and make room for others.
+func TestAdmissionThatHangsForOneNamespaceHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, scheduled, map[string]int{"herd": 2 * turns, "quiet": 1})
+		c.passes = "quiet"
+		c.start("herd", 0, 2*turns)
+		came := time.Now()
+		c.start("quiet", 0, 1)
+		for c.begun("quiet", 0) < 0 && time.Since(came) < 25*time.Second {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		if waited := time.Since(came); waited > time.Second {
+			t.Errorf("the create of the run of another namespace began after %s", waited)
+		}
+		c.done()
+	})
+}
+
+// Where it hangs for Pods, the start of their run waits a second for them, and is over.
+func TestAdmissionOfPodsThatHangsHoldsUpNoStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, scheduled, map[string]int{"herd": 2 * turns, "quiet": 1}, func(o *activities.Options) {
+			o.Kubernetes = hangingPods{o.Kubernetes, "herd"}
+		})
+		close(c.proceed)
+		came := time.Now()
+		c.start("herd", 0, 2*turns)
+		c.start("quiet", 0, 1)
+		if c.begun("quiet", 0) < 0 {
+			t.Error("the create of the run of another namespace has not begun")
+		}
+		c.group.Wait()
+		// A herd's starts let one another go first, for two seconds.
+		if took := time.Since(came); took > 3*time.Second {
+			t.Errorf("the starts took %s", took)
+		}
+		time.Sleep(time.Minute) // for the requests
+	})
+}
+
+// hangingPods is a client whose creates of Pods have no answer in one namespace.
+type hangingPods struct {
+	kubernetes.Interface
+	namespace string
+}
+
+type hangingCore struct {
+	typedcorev1.CoreV1Interface
+	namespace string
+}
+
+type hanging struct{ typedcorev1.PodInterface }
+
+func (h hangingPods) CoreV1() typedcorev1.CoreV1Interface {
+	return hangingCore{h.Interface.CoreV1(), h.namespace}
+}
+
+func (h hangingCore) Pods(namespace string) typedcorev1.PodInterface {
+	if namespace != h.namespace {
+		return h.CoreV1Interface.Pods(namespace)
+	}
+	return hanging{h.CoreV1Interface.Pods(namespace)}
+}
+
+func (hanging) Create(ctx context.Context, _ *corev1.Pod, _ metav1.CreateOptions) (*corev1.Pod, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 // A status whose turn does not come in time is not begun: the API server would give it up in the middle.

@@ -14,10 +14,6 @@ import (
 	"ostinato.dev/ostinato/internal/order"
 )
 
-// maxCreates is how many Jobs a process replaces and creates at a time, however many are due: the API
-// server is no faster with more, and what does not get its turn in time costs it nothing.
-const maxCreates = 64
-
 // ErrNoPlace says that so many starts wait for their time that others would be kept from work.
 var ErrNoPlace = errors.New("too many starts wait")
 
@@ -33,7 +29,7 @@ type Herds struct {
 
 // New returns a Herds. At most places starts wait in it for their time; namespaces share the places by their weights.
 func New(clock clock.WithTicker, places int, weights order.Weights) *Herds {
-	return &Herds{clock: clock, creates: NewFairSemaphore(maxCreates, weights), places: heldStarts{weights: weights, places: places}, at: map[int64]*herd{}}
+	return &Herds{clock: clock, creates: NewTurns(weights), places: heldStarts{weights: weights, places: places}, at: map[int64]*herd{}}
 }
 
 // Hold waits while early says that there is time left, by a clock that may be set meanwhile. It reports
@@ -210,62 +206,5 @@ func (r *heldStarts) exit(namespace string) {
 	r.taken--
 	if r.by[namespace]--; r.by[namespace] == 0 {
 		delete(r.by, namespace)
-	}
-}
-
-// FairSemaphore bounds how many do something at a time. Who waits for a turn is served by namespaces (order.Line).
-// It is safe for concurrent use.
-type FairSemaphore struct {
-	mutex     sync.Mutex
-	free, all int
-	line      order.Line[chan struct{}]
-}
-
-// NewFairSemaphore returns FairSemaphore that all callers at a time may hold. Namespaces share them by their weights.
-func NewFairSemaphore(all int, weights order.Weights) *FairSemaphore {
-	return &FairSemaphore{free: all, all: all, line: order.Line[chan struct{}]{Weights: weights}}
-}
-
-// Take waits for a turn. The error is the context's.
-func (t *FairSemaphore) Take(ctx context.Context, namespace string) (leave func(), err error) {
-	called := make(chan struct{})
-	t.mutex.Lock()
-	t.line.Join(namespace, called)
-	t.call()
-	t.mutex.Unlock()
-	select {
-	case <-called:
-		return t.leave, nil
-	case <-ctx.Done():
-	}
-	t.mutex.Lock()
-	waited := t.line.Leave(namespace, called)
-	t.mutex.Unlock()
-	if !waited {
-		// The turn came with the end of the wait.
-		t.leave()
-	}
-	return nil, ctx.Err()
-}
-
-func (t *FairSemaphore) leave() {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.free++
-	t.call()
-	if t.free == t.all {
-		t.line.Forget()
-	}
-}
-
-// call gives free turns to those who are next.
-func (t *FairSemaphore) call() {
-	for t.free > 0 {
-		called, ok := t.line.Next()
-		if !ok {
-			return
-		}
-		t.free--
-		close(called)
 	}
 }

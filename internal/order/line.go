@@ -51,18 +51,29 @@ func (l *Line[T]) Join(namespace string, who T) {
 }
 
 // Next takes out who is to be served next; ok is false when nobody waits.
-func (l *Line[T]) Next() (who T, ok bool) {
-	if len(l.active) == 0 {
+func (l *Line[T]) Next() (who T, ok bool) { return l.NextOf(func(string) bool { return true }) }
+
+// NextOf is Next among the namespaces that may be served now. What others got while one might not, it can't claim later.
+func (l *Line[T]) NextOf(may func(namespace string) bool) (who T, ok bool) {
+	var first *account[T]
+	for _, a := range l.active {
+		if may(a.namespace) && (first == nil || a.before(first)) {
+			first = a
+		}
+	}
+	if first == nil {
 		return who, false
 	}
-	a := slices.MinFunc(l.active, func(a, b *account[T]) int {
-		return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.arrived, b.arrived))
-	})
-	who = a.waiting[0]
-	l.now = a.tag
-	a.tag += 1 / l.Weights.Of(a.namespace)
-	l.drop(a, 0)
+	who = first.waiting[0]
+	l.now = max(l.now, first.tag)
+	first.tag = l.now + 1/l.Weights.Of(first.namespace)
+	l.drop(first, 0)
 	return who, true
+}
+
+// before reports whether a namespace is served before another.
+func (a *account[T]) before(b *account[T]) bool {
+	return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.arrived, b.arrived)) < 0
 }
 
 // Leave takes out somebody who waits no longer; ok is false when he did not. It costs his namespace nothing.

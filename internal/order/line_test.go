@@ -62,6 +62,13 @@ func TestALineIsSharedByNamespaces(t *testing.T) {
 			l.Leave("a", "a-0")
 			l.Leave("a", "a-2")
 		}, []string{"a-1", "b-0", "a-3"}},
+		{"nor can what one got while another might not be served", "", func(l *order.Line[string]) {
+			join(l, "a", 6)
+			join(l, "b", 3)
+			for range 4 {
+				l.NextOf(func(namespace string) bool { return namespace != "b" })
+			}
+		}, []string{"b-0", "a-4", "b-1", "a-5", "b-2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			line := &order.Line[string]{Weights: weights(t, test.weights)}
@@ -94,8 +101,9 @@ func TestALineForgetsOnlyWhenItIsEmpty(t *testing.T) {
 	assert.Equal(t, []string{"a-0", "b-0"}, served(line))
 }
 
-// Whatever joins and leaves: nobody is lost or served twice, a namespace's own are served in their order, and as long as
-// two namespaces both wait, what they get differs by their weights and one turn of each at most.
+// Whatever joins, leaves and may not be served for a while: nobody is lost or served twice, a namespace's own are served in their
+// order, and as long as two namespaces both wait and may be served, what they get differs by their weights and one turn of each
+// at most.
 func TestALineIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := []string{"a", "b", "c"}
@@ -104,9 +112,12 @@ func TestALineIsFair(t *testing.T) {
 		waiting := map[string][]int{}
 		// got is the service of each namespace since both of a pair wait.
 		got := map[[2]string][2]float64{}
+		barred := map[string]bool{}
 		next := 0
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			switch namespace := rapid.SampledFrom(names).Draw(t, "namespace"); rapid.IntRange(0, 4).Draw(t, "step") {
+			switch namespace := rapid.SampledFrom(names).Draw(t, "namespace"); rapid.IntRange(0, 5).Draw(t, "step") {
+			case 5:
+				barred[namespace] = !barred[namespace]
 			case 0, 1:
 				line.Join(namespace, next)
 				waiting[namespace] = append(waiting[namespace], next)
@@ -120,9 +131,10 @@ func TestALineIsFair(t *testing.T) {
 					waiting[namespace] = slices.Delete(own, i, i+1)
 				}
 			default:
-				who, ok := line.Next()
+				may := func(name string) bool { return !barred[name] }
+				who, ok := line.NextOf(may)
 				of := ""
-				for _, name := range names {
+				for _, name := range slices.DeleteFunc(slices.Clone(names), func(name string) bool { return barred[name] }) {
 					if len(waiting[name]) > 0 && waiting[name][0] == who {
 						of = name
 					}
@@ -143,7 +155,7 @@ func TestALineIsFair(t *testing.T) {
 						case other:
 							sum[1] += 1 / w.Of(other)
 						}
-						if got[pair] = sum; len(waiting[one]) > 0 && len(waiting[other]) > 0 && math.Abs(sum[0]-sum[1]) > 1/w.Of(one)+1/w.Of(other)+1e-9 {
+						if got[pair] = sum; len(waiting[one]) > 0 && len(waiting[other]) > 0 && may(one) && may(other) && math.Abs(sum[0]-sum[1]) > 1/w.Of(one)+1/w.Of(other)+1e-9 {
 							t.Fatalf("%s and %s both wait and got %v", one, other, sum)
 						}
 					}
@@ -151,7 +163,7 @@ func TestALineIsFair(t *testing.T) {
 				waiting[of] = waiting[of][1:]
 			}
 			for pair := range got {
-				if len(waiting[pair[0]]) == 0 || len(waiting[pair[1]]) == 0 {
+				if len(waiting[pair[0]]) == 0 || len(waiting[pair[1]]) == 0 || barred[pair[0]] || barred[pair[1]] {
 					delete(got, pair)
 				}
 			}

@@ -1,0 +1,202 @@
+package herd
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"ostinato.dev/ostinato/internal/order"
+)
+
+// crowd asks for turns.
+type crowd struct {
+	turns *FairSemaphore
+	mutex sync.Mutex
+	// had is how many turns each namespace has had, and under those that have not ended.
+	had   map[string]int
+	under map[string][]func()
+}
+
+func newCrowd(turns *FairSemaphore) *crowd {
+	return &crowd{turns: turns, had: map[string]int{}, under: map[string][]func(){}}
+}
+
+// ask asks for turns of a namespace, one after another, until all have come or wait.
+func (c *crowd) ask(namespace string, count int) {
+	for range count {
+		go func() {
+			leave, err := c.turns.Take(context.Background(), namespace)
+			if err != nil {
+				return
+			}
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			c.had[namespace]++
+			c.under[namespace] = append(c.under[namespace], leave)
+		}()
+		synctest.Wait()
+	}
+}
+
+// end ends the first turns of a namespace that are under way.
+func (c *crowd) end(namespace string, count int) {
+	for range count {
+		c.mutex.Lock()
+		leave := c.under[namespace][0]
+		c.under[namespace] = c.under[namespace][1:]
+		c.mutex.Unlock()
+		leave()
+		synctest.Wait()
+	}
+}
+
+// endAll ends all turns, and those that come then.
+func (c *crowd) endAll() {
+	for ended := true; ended; {
+		ended = false
+		for namespace, under := range c.under {
+			ended = ended || len(under) > 0
+			c.end(namespace, len(under))
+		}
+	}
+}
+
+func after(patience time.Duration) {
+	time.Sleep(patience)
+	synctest.Wait()
+}
+
+func TestATurnHasAPlaceForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(NewTurns(order.Weights{}))
+		c.ask("herd", 64)
+		c.ask("quiet", 2)
+		after(999 * time.Millisecond)
+		assert.Equal(t, map[string]int{"herd": 64}, c.had)
+		after(time.Millisecond)
+		assert.Equal(t, map[string]int{"herd": 64, "quiet": 2}, c.had)
+		// Neither who has just begun nor who ends now has a place for another.
+		c.ask("quiet", 70)
+		c.end("herd", 64)
+		assert.Equal(t, 64, c.had["quiet"], "64 at a time")
+		c.endAll()
+		assert.Equal(t, map[string]int{"herd": 64, "quiet": 72}, c.had)
+	})
+}
+
+func TestANamespaceWhoseTurnsAreSlowGetsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(NewTurns(order.Weights{}))
+		c.ask("herd", 200)
+		after(time.Second)
+		const most = 64 + 31
+		assert.Equal(t, most, c.had["herd"], "the places that its first 31 slow ones give back are its own again")
+		after(time.Hour)
+		assert.Equal(t, most, c.had["herd"])
+		c.ask("quiet", 100)
+		assert.Equal(t, 64, c.had["quiet"], "another has all places")
+		c.end("quiet", 64)
+		assert.Equal(t, 100, c.had["quiet"])
+		c.end("herd", most-32)
+		assert.Equal(t, most, c.had["herd"], "32 are slow")
+		c.end("herd", 1)
+		assert.Equal(t, most+64-36, c.had["herd"], "31 are slow, and the other has 36 places")
+		c.endAll()
+		assert.Equal(t, map[string]int{"herd": 200, "quiet": 100}, c.had)
+	})
+}
+
+func TestTurnsThatLastHaveABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(NewTurns(order.Weights{}))
+		for i := range 20 {
+			c.ask(fmt.Sprintf("hangs-%d", i), 20)
+		}
+		after(time.Hour)
+		all := 0
+		for _, under := range c.under {
+			all += len(under)
+		}
+		assert.Equal(t, 256, all)
+		c.endAll()
+		for namespace, had := range c.had {
+			assert.Equal(t, 20, had, namespace)
+		}
+	})
+}
+
+// Other requests may take long, as lists do, and keep their places.
+func TestAPlaceIsKeptWherePatienceHasNoEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(NewFairSemaphore(4, order.Weights{}))
+		c.ask("herd", 5)
+		after(time.Hour)
+		assert.Equal(t, 4, c.had["herd"])
+		c.endAll()
+		assert.Equal(t, 5, c.had["herd"])
+	})
+}
+
+// Whatever comes, hangs and goes: the bounds hold, and nobody waits who may have a turn.
+func TestTurnsAreTakenWhateverHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Rapid asks a *testing.T how long it may take, which has no answer here.
+		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
+			const places, slow, most = 4, 3, 9
+			turns := NewTurns(order.Weights{})
+			turns.free, turns.maxSlow, turns.maxUnderWay = places, slow, most
+			c := newCrowd(turns)
+			names := []string{"a", "b", "c"}
+			asked, began := map[string]int{}, map[string][]time.Time{}
+			for range rapid.IntRange(1, 60).Draw(t, "steps") {
+				name := rapid.SampledFrom(names).Draw(t, "namespace")
+				switch step := rapid.IntRange(0, 3).Draw(t, "step"); {
+				case step < 2:
+					asked[name]++
+					c.ask(name, 1)
+				case step == 2 && len(c.under[name]) > 0:
+					began[name] = began[name][1:]
+					c.end(name, 1)
+				default:
+					after(rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "time"))
+				}
+				young, all, aged := 0, 0, map[string]int{}
+				for _, name := range names {
+					for len(began[name]) < len(c.under[name]) {
+						began[name] = append(began[name], time.Now())
+					}
+					for _, at := range began[name] {
+						if all++; time.Since(at) < time.Second {
+							young++
+						} else {
+							aged[name]++
+						}
+					}
+				}
+				if young > places || all > most {
+					t.Fatalf("%d turns, %d of them young", all, young)
+				}
+				for _, name := range names {
+					if aged[name] >= slow+places {
+						t.Fatalf("%s has %d slow turns", name, aged[name])
+					}
+					if c.had[name] < asked[name] && aged[name] < slow && young < places && all < most {
+						t.Fatalf("%s waits with %d slow turns, while %d are young of %d", name, aged[name], young, all)
+					}
+				}
+			}
+			c.endAll()
+			for _, name := range names {
+				if c.had[name] != asked[name] {
+					t.Fatalf("%s asked for %d turns and had %d", name, asked[name], c.had[name])
+				}
+			}
+		})
+	})
+}
