@@ -30,26 +30,32 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 	}
 	jobs := a.seekJobs(ctx, cronJob)
 	parts, err := gather(request.Replace, func(target schedule.Delete) (part protocol.StartRunResult, err error) {
-		found, err := jobs.find(target.UID, func() (*batchv1.Job, error) {
-			return a.controlledJob(ctx, cronJob, target.Name, target.UID, fresh)
-		})
-		if err != nil {
-			return part, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
-		}
-		if found != nil && (!made || found.DeletionTimestamp == nil) {
-			if ended := finishedJob(found, a.runOf(cronJob, found)); ended != nil {
-				part.Ended = []schedule.Finished{*ended}
+		// What is deleted is the Job that was read: one that was written since may have ended.
+		for _, fresh := range []freshness{fresh, live} {
+			found, err := jobs.find(target.UID, func() (*batchv1.Job, error) {
+				return a.controlledJob(ctx, cronJob, target.Name, target.UID, fresh)
+			})
+			if err != nil {
+				return part, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
+			}
+			gone := found == nil || made && found.DeletionTimestamp != nil
+			if !gone {
+				if ended := finishedJob(found, a.runOf(cronJob, found)); ended != nil {
+					part.Ended = []schedule.Finished{*ended}
+				}
+				if made || len(part.Ended) > 0 {
+					return part, nil
+				}
+				if gone, err = a.deleteReplaced(ctx, cronJob, target, found.ResourceVersion, start, events); err != nil {
+					return part, err
+				}
+			}
+			if gone {
+				part.Replaced = []string{target.Name}
 				return part, nil
 			}
-			if made {
-				return part, nil
-			}
-			if err := a.deleteReplaced(ctx, cronJob, target, start, events); err != nil {
-				return part, err
-			}
 		}
-		part.Replaced = []string{target.Name}
-		return part, nil
+		return part, outage(errChanging, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	})
 	for _, part := range parts {
 		result.Replaced = append(result.Replaced, part.Replaced...)
@@ -58,20 +64,26 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 	return err
 }
 
-func (a *Activities) deleteReplaced(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start, events *announcer) error {
+// errChanging says that a Job was written between each read of it and its delete.
+var errChanging = errors.New("it changes all the time")
+
+// deleteReplaced deletes the Job of a run that is to be replaced, as long as it has the version.
+func (a *Activities) deleteReplaced(
+	ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, version string, start *schedule.Start, events *announcer,
+) (deleted bool, err error) {
 	const doing = "delete replaced Job %s/%s"
 	target.Replaced = true
 	if why := schedule.Deletable(cronJob, target, false, start); why != "" {
-		return refusedError(why, doing, cronJob.Namespace, target.Name)
+		return false, refusedError(why, doing, cronJob.Namespace, target.Name)
 	}
-	err := a.deleteJob(ctx, cronJob, target, events)
+	deleted, err = a.deleteJob(ctx, cronJob, target, version, events)
 	if refused := refusal(err); refused != nil {
-		return refusedError(refused.Message, doing, cronJob.Namespace, target.Name)
+		return false, refusedError(refused.Message, doing, cronJob.Namespace, target.Name)
 	}
 	if err != nil {
-		return outage(err, doing, cronJob.Namespace, target.Name)
+		return false, outage(err, doing, cronJob.Namespace, target.Name)
 	}
-	return nil
+	return deleted, nil
 }
 
 // prune deletes Jobs that fall out of the history limits, and names those that are gone or are not the
@@ -88,7 +100,11 @@ func (a *Activities) prune(ctx context.Context, cronJob *ostinatov1.CronJob, req
 			return err == nil, nil
 		}
 		deletable := schedule.Deletable(cronJob, target, claim.Finished(found) != nil, nil) == ""
-		return deletable && a.deleteJob(ctx, cronJob, target, events) == nil, nil
+		if !deletable {
+			return false, nil
+		}
+		_, err = a.deleteJob(ctx, cronJob, target, "", events)
+		return err == nil, nil
 	})
 	for i, target := range request.Prune {
 		if gone[i] {
@@ -111,13 +127,15 @@ func (a *Activities) controlledJob(ctx context.Context, cronJob *ostinatov1.Cron
 }
 
 // deleteJob deletes a Job, with its Pods, and emits the Event; upstream's own words (parity 1.9).
-func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, events *announcer) error {
-	deleted, err := k8s.DeleteJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
+func (a *Activities) deleteJob(
+	ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, version string, events *announcer,
+) (deleted bool, err error) {
+	deleted, err = k8s.DeleteJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID), version)
 	switch {
 	case deleted:
 		events.on(aCronJob(cronJobReference(cronJob)), event.Normal(event.SuccessfulDelete, "Deleted job "+target.Name))
 	case answered(err):
 		events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedDelete, fmt.Sprintf("Deleted job: %v", err)))
 	}
-	return err
+	return deleted, err
 }

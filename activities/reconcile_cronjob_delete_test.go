@@ -100,6 +100,55 @@ func TestFailedDeletes(t *testing.T) {
 	}
 }
 
+// A Job may change between the read and the delete of it, which only the API server can tell.
+func TestWhatIsReplacedIsTheRunThatWasRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		happens  func(*batchv1.Job)
+		deleted  bool
+		replaced []string
+		ended    int
+	}{
+		"it has ended":       {happens: func(j *batchv1.Job) { j.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobComplete, "")} }, ended: 1},
+		"it has been edited": {happens: func(j *batchv1.Job) { j.Labels = map[string]string{"some": "label"} }, deleted: true, replaced: []string{"running"}},
+		"it is another":      {happens: func(j *batchv1.Job) { j.UID = "another" }, replaced: []string{"running"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			running := cronJobsJob("running")
+			running.ResourceVersion = "1"
+			s := newStage(t, []runtime.Object{running}, []*ostinatov1.CronJob{concurrent(batchv1.ReplaceConcurrent)})
+			happened := false
+			s.kubernetes.PrependReactor("delete", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				stored := running.DeepCopy()
+				stored.ResourceVersion = "2"
+				test.happens(stored)
+				if !happened {
+					happened = true
+					if err := s.kubernetes.Tracker().Update(action.GetResource(), stored, namespace); err != nil {
+						t.Error(err)
+					}
+				}
+				wanted := action.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions
+				if *wanted.UID != stored.UID || wanted.ResourceVersion != nil && *wanted.ResourceVersion != stored.ResourceVersion {
+					return true, nil, apierrors.NewConflict(jobs, stored.Name, errors.New("the precondition does not hold"))
+				}
+				return false, nil, nil
+			})
+			request := startRequest()
+			request.Replace = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
+			if result.Started == nil || !slices.Equal(result.Replaced, test.replaced) || len(result.Ended) != test.ended {
+				t.Errorf("result %+v", result)
+			}
+			if s.jobExists("running") == test.deleted {
+				t.Errorf("deleted %t, want %t", !s.jobExists("running"), test.deleted)
+			}
+			if said := slices.Contains(s.recorded(), "Normal SuccessfulDelete Deleted job running"); said != test.deleted {
+				t.Errorf("the Event of its delete was emitted: %t", said)
+			}
+		})
+	}
+}
+
 // TestARunThatHasEndedIsNotReplaced: its Pods and their logs stay, and the plan is told of its end. The status that was
 // planned says otherwise.
 func TestARunThatHasEndedIsNotReplaced(t *testing.T) {

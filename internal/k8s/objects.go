@@ -63,11 +63,15 @@ func DeletePod(ctx context.Context, client kubernetes.Interface, namespace, name
 	}))
 }
 
-// DeleteJob is DeletePod for a Job, and deletes its Pods in the background.
-func DeleteJob(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (deleted bool, err error) {
+// DeleteJob is DeletePod for a Job, and deletes its Pods in the background. With a resource version it leaves a Job that was
+// written since it had that one; empty means any.
+func DeleteJob(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, version string) (deleted bool, err error) {
+	guards := metav1.NewUIDPreconditions(string(uid))
+	if version != "" {
+		guards.ResourceVersion = &version
+	}
 	return isDeleted(client.BatchV1().Jobs(namespace).Delete(ctx, name, metav1.DeleteOptions{
-		Preconditions:     metav1.NewUIDPreconditions(string(uid)),
-		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+		Preconditions: guards, PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 	}))
 }
 
