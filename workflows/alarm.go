@@ -38,6 +38,11 @@ func (a *alarm) ringing() bool {
 	return true
 }
 
+// by reports whether the alarm has yet to go off, and does so by a time.
+func (a *alarm) by(at time.Time) bool {
+	return a != nil && a.timer != nil && !a.timer.IsReady() && !a.at.After(at)
+}
+
 // lost reports whether the alarm was to go off and has not; it is disarmed then.
 func (a *alarm) lost(now time.Time) bool {
 	if a.timer == nil || a.timer.IsReady() || a.at.After(now) {

@@ -70,6 +70,8 @@ type callOptions struct {
 	givesWay func() bool
 	// until is when the call is given up at the latest; zero means by its budget.
 	until time.Time
+	// alarm ends the call too where it goes off by until: a workflow keeps one timer. It may be nil.
+	alarm *alarm
 	// budget bounds a regular call; 0 means regularBudget.
 	budget time.Duration
 	// early is how long the time of a start is away.
@@ -86,13 +88,16 @@ func perform[Result any](
 	ctx workflow.Context, a activity[Result], summary string, request any, c callOptions,
 ) (result Result, err error) {
 	if !a.recorded && !c.first && c.queue == "" {
-		local := workflow.WithLocalActivityOptions(ctx, c.localOptions(summary))
+		local := workflow.WithLocalActivityOptions(ctx, c.localOptions(ctx, summary))
 		err = workflow.ExecuteLocalActivity(local, a.name, request).Get(ctx, &result)
 		if err == nil || final(err) {
 			return result, err
 		}
 		if c.slow != nil {
 			c.slow()
+		}
+		if !c.until.IsZero() && !workflow.Now(ctx).Before(c.until) {
+			return result, errGaveWay
 		}
 	}
 	regular, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, c.options(ctx, kind(a), summary)))
@@ -106,15 +111,21 @@ func perform[Result any](
 
 // await waits for the answer, or gives the call up.
 func (c callOptions) await(ctx workflow.Context, answer workflow.Future, giveUp workflow.CancelFunc) error {
-	if c.givesWay == nil {
+	if c.givesWay == nil && c.until.IsZero() {
 		return nil
 	}
-	over := func() bool { return answer.IsReady() || c.givesWay() }
-	if c.until.IsZero() {
-		if err := workflow.Await(ctx, over); err != nil {
-			return err
-		}
-	} else if _, err := workflow.AwaitWithTimeout(ctx, max(c.until.Sub(workflow.Now(ctx)), 0), over); err != nil {
+	over := func() bool { return answer.IsReady() || c.givesWay != nil && c.givesWay() }
+	var err error
+	switch {
+	case c.until.IsZero():
+		err = workflow.Await(ctx, over)
+	case c.alarm.by(c.until):
+		rings := c.alarm.timer
+		err = workflow.Await(ctx, func() bool { return over() || rings.IsReady() })
+	default:
+		_, err = workflow.AwaitWithTimeout(ctx, max(c.until.Sub(workflow.Now(ctx)), 0), over)
+	}
+	if err != nil {
 		return err
 	}
 	if answer.IsReady() {
@@ -128,16 +139,19 @@ func (c callOptions) await(ctx workflow.Context, answer workflow.Future, giveUp 
 	return cmp.Or(ctx.Err(), errGaveWay)
 }
 
-func (c callOptions) localOptions(summary string) workflow.LocalActivityOptions {
+func (c callOptions) localOptions(ctx workflow.Context, summary string) workflow.LocalActivityOptions {
 	options := workflow.LocalActivityOptions{
 		StartToCloseTimeout:    localAttemptTimeout,
 		ScheduleToCloseTimeout: localBudget,
 		Summary:                summary,
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumAttempts: 2},
 	}
-	if c.slow != nil {
+	switch left := c.until.Sub(workflow.Now(ctx)); {
+	case c.slow != nil:
 		options.StartToCloseTimeout, options.ScheduleToCloseTimeout = jobLocalBudget, jobLocalBudget
 		options.RetryPolicy.MaximumAttempts = 1
+	case !c.until.IsZero():
+		options.ScheduleToCloseTimeout = min(localBudget, max(left, time.Millisecond))
 	}
 	return options
 }

@@ -79,6 +79,8 @@ type runningCronJob struct {
 	pause backoff
 	// toldAgain is the failure for which the status was written again, since the object was not suspended by the one that it has.
 	toldAgain time.Time
+	// urged says that a call which is less urgent than a start has failed, or run out of time, since the last start.
+	urged bool
 
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
@@ -194,18 +196,21 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	switch {
 	case c.gone:
 		return rest{}, true, c.finish(ctx)
-	case !c.pause.over(now) && c.mayContinueAsNew(ctx):
+	case c.paused(ctx, now) && c.mayContinueAsNew(ctx):
 		// A failed call leaves the state as it was.
 		return rest{}, true, c.continueAsNew(ctx)
-	case !c.pause.over(now):
-		return rest{c.pause.until, "retry"}, false, nil
+	case c.paused(ctx, now):
+		return rest{c.pausedUntil(now), "retry"}, false, nil
 	}
 	c.state = c.evaluated(ctx, c.state, now)
 	plan := schedule.Decide(c.state, c.spec, now)
-	if plan.Idle() {
+	idle := plan.Idle()
+	if idle {
 		c.state = plan.Next
 		c.tally(ctx)
-		if due, ok := schedule.Ahead(c.state, c.spec, now); ok {
+	}
+	if idle || c.urged && plan.Start == nil {
+		if due, ok := schedule.Ahead(plan.Next, c.spec, now); ok {
 			// It is time to prepare the next run: the activity waits for its time. The evaluation is kept only if the plan
 			// is carried out.
 			if ahead, ok := schedule.DecideAhead(c.evaluated(ctx, c.state, due), c.spec, due); ok {
@@ -220,6 +225,9 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 		c.startRun(ctx, plan)
 	case !plan.Idle():
 		c.writeStatus(ctx, plan)
+	case c.heard.pending():
+		// It was put off for a start.
+		c.urged = false
 	case c.mayContinueAsNew(ctx):
 		return rest{}, true, c.continueAsNew(ctx)
 	default:

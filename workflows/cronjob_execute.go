@@ -36,6 +36,7 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	request := protocol.StartRunRequest{
 		CronJob: c.cronJob, Digest: digest(c.spec), Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
 	}
+	c.urged = false
 	result, err := perform(ctx, startRun, summary(plan), request, callOptions{
 		early: max(plan.Start.Scheduled.Sub(workflow.Now(ctx)), 0),
 		// A start whose time has come is over soon.
@@ -100,7 +101,8 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	request := protocol.WriteStatusRequest{
 		CronJob: c.cronJob, Task: c.taskBegan(ctx), Digest: digest(c.spec), Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
 	}
-	result, err := perform(ctx, writeStatus, summary(plan), request, callOptions{givesWay: c.mailbox.steered})
+	result, err := perform(ctx, writeStatus, summary(plan), request, c.beforeNextStart(ctx, plan.Next))
+	c.urged = err != nil && !c.mailbox.steered()
 	if c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
 		c.state = schedule.Apply(plan, schedule.Report{Deleted: result.Pruned, StatusFailed: result.StatusFailed, Judgement: result.Judgement}, workflow.Now(ctx))
 		if plan.Status != nil {

@@ -34,7 +34,7 @@ func (h cronJobHeard) pending() bool { return h.reasonToLook() || len(h.steering
 func (c *runningCronJob) hear(ctx workflow.Context) {
 	c.takeChildren(ctx)
 	c.take(ctx)
-	for !c.gone && c.heard.pending() && c.pause.over(workflow.Now(ctx)) {
+	for !c.gone && c.heard.pending() && c.pause.over(workflow.Now(ctx)) && !c.startGoesFirst(ctx, workflow.Now(ctx)) {
 		if c.heard.reasonToLook() {
 			c.look(ctx)
 		} else {
@@ -135,7 +135,8 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen pro
 // look reads the CronJob and the runs said to have started or ended. A successor stays only if it is a successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
 	request := protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: c.heard.runs}
-	result, err := perform(ctx, findRuns, "look at "+c.cronJob.Name, request, callOptions{givesWay: c.mailbox.steered})
+	result, err := perform(ctx, findRuns, "look at "+c.cronJob.Name, request, c.beforeNextStart(ctx, c.state))
+	c.urged = err != nil && !c.mailbox.steered()
 	if err != nil {
 		c.failed(ctx, "Looking at the CronJob failed", err)
 		return

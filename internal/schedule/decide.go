@@ -7,6 +7,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 const (
@@ -188,6 +189,18 @@ const MaxLead = 6 * time.Second
 func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {
 	due = state.NextTime(spec)
 	return due, now.Before(due) && !now.Before(due.Add(-state.lead())) && !state.atCapacity(spec)
+}
+
+// NextStart returns the next scheduled time after now, and when to prepare its start; both are zero where none is known.
+func NextStart(state State, spec Spec, now time.Time) (due, prepare time.Time) {
+	if state.NextTime(spec).IsZero() {
+		return due, prepare
+	}
+	if _, upcoming := times.Split(state.Calendar.Upcoming, now); len(upcoming) > 0 {
+		due = upcoming[0]
+		prepare = due.Add(-state.lead())
+	}
+	return due, prepare
 }
 
 // DecideAhead says what Decide will say at the due time; ok is false unless that is to start the run. Nothing of it may be
