@@ -20,6 +20,7 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -295,4 +296,31 @@ func TestAHerdDoesNotHoldAllPlaces(t *testing.T) {
 			t.Error("the run that was held was not started")
 		}
 	})
+}
+
+// A status that has no answer is tried again later: what has been started is told before.
+func TestAStartWhoseStatusHangsHasStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, scheduled, map[string]int{"quiet": 1}, func(o *activities.Options) { o.CronJobs = hangingStatus{o.CronJobs} })
+		close(c.proceed)
+		began := time.Now()
+		result := must[protocol.StartRunResult](c.stage, protocol.StartRunActivity, c.requests["quiet-0"])
+		if result.Started == nil || result.StatusFailed == "" || time.Since(began) > 30*time.Second {
+			t.Errorf("after %s result %+v", time.Since(began), result)
+		}
+	})
+}
+
+// hangingStatus is a client whose writes of CronJobs' statuses have no answer.
+type hangingStatus struct{ k8s.CronJobsGetter }
+
+type hangingStatusOf struct{ k8s.CronJobInterface }
+
+func (h hangingStatus) CronJobs(namespace string) k8s.CronJobInterface {
+	return hangingStatusOf{h.CronJobsGetter.CronJobs(namespace)}
+}
+
+func (hangingStatusOf) UpdateStatus(ctx context.Context, _ *ostinatov1.CronJob, _ metav1.UpdateOptions) (*ostinatov1.CronJob, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }

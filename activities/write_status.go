@@ -191,14 +191,16 @@ func (a *Activities) suspendedBy(cronJob *ostinatov1.CronJob, status *ostinatov1
 	return &named
 }
 
+// statusTimeout bounds the write of a status in an attempt that may take long: what has been started is to be told.
+const statusTimeout = 30 * time.Second
+
 // leavingTime leaves time for what comes after, as for a report that a request was not
 // answered: a second, or half of what there is.
 func leavingTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
+	left := statusTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(deadline))
 	}
-	left := time.Until(deadline)
 	return context.WithTimeout(ctx, max(left/2, left-time.Second))
 }
 

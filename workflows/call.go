@@ -39,7 +39,7 @@ type kind struct {
 	// recorded says that a call is in the history before it is made, and its answer before anything follows from it. A
 	// local activity is repeated if its workflow task fails after later effects in the same task.
 	recorded bool
-	// long says that an attempt may take long: a list of 100,000 Pods, or creates that wait for a slow webhook.
+	// long says that an attempt may take long: a list of 100,000 Pods or Jobs, or creates that wait for slow webhooks.
 	long bool
 }
 
@@ -47,9 +47,9 @@ type kind struct {
 type activity[Result any] kind
 
 var (
-	startRun       = activity[protocol.StartRunResult]{name: protocol.StartRunActivity, work: order.Due, recorded: true}
+	startRun       = activity[protocol.StartRunResult]{name: protocol.StartRunActivity, work: order.Due, recorded: true, long: true}
 	writeStatus    = activity[protocol.WriteStatusResult]{name: protocol.WriteStatusActivity, work: order.Told}
-	findRuns       = activity[protocol.FindRunsResult]{name: protocol.FindRunsActivity, work: order.Asked, recorded: true}
+	findRuns       = activity[protocol.FindRunsResult]{name: protocol.FindRunsActivity, work: order.Asked, recorded: true, long: true}
 	signalAccepted = activity[protocol.SignalAcceptedResult]{name: protocol.SignalAcceptedActivity, work: order.Asked}
 	setSuspend     = activity[protocol.SetSuspendResult]{name: protocol.SetSuspendActivity, work: order.Asked, recorded: true}
 	carryOut       = activity[protocol.JobResult]{name: protocol.CarryOutActivity, work: order.Running, long: true}

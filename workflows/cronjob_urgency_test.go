@@ -1,10 +1,12 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/activities"
@@ -80,4 +82,21 @@ func TestCronJobWhatIsDueGoesFirst(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A list of all Jobs of a namespace takes the time that it takes, and admission has 30 seconds for each webhook: a heartbeat
+// says that a worker is lost.
+func TestCronJobListsAndStartsMayTakeLong(t *testing.T) {
+	k := newCronJobKube(t)
+	may := map[string]time.Duration{}
+	registerCronJobActivities(k.environment, func(ctx context.Context, request cronJobRequest) (cronJobResult, error) {
+		info := activity.GetInfo(ctx)
+		if may[info.ActivityType.Name] = info.StartToCloseTimeout; info.HeartbeatTimeout > 5*time.Second && !info.IsLocalActivity {
+			t.Errorf("%s may be silent for %s", info.ActivityType.Name, info.HeartbeatTimeout)
+		}
+		return k.reconcile(ctx, request)
+	})
+	k.runUntil(time.Minute, cron("* * * * *", allow))
+	expect(t, "a list", may[protocol.FindRunsActivity], 10*time.Minute)
+	expect(t, "a start", may[protocol.StartRunActivity], 10*time.Minute)
 }

@@ -3,7 +3,6 @@ package k8s
 import (
 	"context"
 	"sync"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,12 +10,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// jobListTimeout bounds a list of all Jobs of a namespace.
-const jobListTimeout = 30 * time.Second
-
 // JobSearch looks for the Jobs of owners by lists of all Jobs of a namespace, one for all who ask at a time: the API server can't
 // select by owner, and thousands of CronJobs may ask when it has just come back from an outage. Who asks while a list is read
-// waits for the next, with everyone else who does, so that what was created before is in it. The zero value is ready for use.
+// waits for the next, with everyone else who does, so that what was created before is in it. A list takes the time that it takes,
+// as long as somebody waits for it. The zero value is ready for use.
 type JobSearch struct {
 	mutex sync.Mutex
 	// next is, by namespace, the list after the one that is being read; nil where nobody waits for one.
@@ -28,6 +25,9 @@ type jobList struct {
 	see  map[types.UID][]func(*batchv1.Job)
 	done chan struct{}
 	err  error
+	// waiting is how many wait for it, and unwanted ends it: none does.
+	waiting  int
+	unwanted context.CancelFunc
 }
 
 // ControlledBy calls see with every Job of a namespace that the object with the UID controls, as they are at one moment after
@@ -44,6 +44,7 @@ func (s *JobSearch) ControlledBy(ctx context.Context, client kubernetes.Interfac
 		s.next[namespace] = list
 	}
 	list.see[owner] = append(list.see[owner], see)
+	list.waiting++
 	s.mutex.Unlock()
 	if !reading {
 		go s.read(client, namespace)
@@ -52,14 +53,24 @@ func (s *JobSearch) ControlledBy(ctx context.Context, client kubernetes.Interfac
 	case <-list.done:
 		return list.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if list.waiting--; list.waiting == 0 && list.unwanted != nil {
+		list.unwanted()
+	}
+	return context.Cause(ctx)
 }
 
 // read reads lists of a namespace, one after another, until nobody waits for one.
 func (s *JobSearch) read(client kubernetes.Interface, namespace string) {
-	for list := s.take(namespace); list != nil; list = s.take(namespace) {
-		ctx, cancel := context.WithTimeout(context.Background(), jobListTimeout)
+	for {
+		ctx, cancel := context.WithCancel(context.Background())
+		list := s.take(namespace, cancel)
+		if list == nil {
+			cancel()
+			return
+		}
 		list.err = EachJob(ctx, client, namespace, func(job *batchv1.Job) error {
 			if owner := metav1.GetControllerOfNoCopy(job); owner != nil {
 				for _, see := range list.see[owner.UID] {
@@ -73,15 +84,16 @@ func (s *JobSearch) read(client kubernetes.Interface, namespace string) {
 	}
 }
 
-// take returns the next list, which nobody joins any more; nil where nobody waits for one.
-func (s *JobSearch) take(namespace string) *jobList {
+// take returns the next list, which nobody joins any more and which unwanted ends; nil where nobody waits for one.
+func (s *JobSearch) take(namespace string, unwanted context.CancelFunc) *jobList {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	list := s.next[namespace]
-	if list == nil {
+	if list == nil || list.waiting == 0 {
 		delete(s.next, namespace)
-	} else {
-		s.next[namespace] = nil
+		return nil
 	}
+	list.unwanted = unwanted
+	s.next[namespace] = nil
 	return list
 }

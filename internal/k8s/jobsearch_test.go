@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
@@ -50,7 +52,7 @@ func jobOf(owner string, n int) *batchv1.Job {
 }
 
 // found asks for the Jobs of an owner and returns their names.
-func found(ctx context.Context, search *k8s.JobSearch, client *slowLists, owner string) ([]string, error) {
+func found(ctx context.Context, search *k8s.JobSearch, client kubernetes.Interface, owner string) ([]string, error) {
 	var names []string
 	err := search.ControlledBy(ctx, client, "default", types.UID(owner), func(job *batchv1.Job) { names = append(names, job.Name) })
 	if err != nil {
@@ -134,6 +136,74 @@ func TestWhoseTimeIsOverWaitsNoLonger(t *testing.T) {
 		}
 		if names, err := found(t.Context(), search, client, "one"); err != nil || len(names) != 1 {
 			t.Errorf("the next finds %v (%v)", names, err)
+		}
+	})
+}
+
+// pagedLists is an API server whose lists of Jobs have pages of one Job, each of which takes a second.
+type pagedLists struct {
+	kubernetes.Interface
+	typedbatchv1.BatchV1Interface
+	typedbatchv1.JobInterface
+	pages, read int
+}
+
+func (p *pagedLists) BatchV1() typedbatchv1.BatchV1Interface { return p }
+
+func (p *pagedLists) Jobs(string) typedbatchv1.JobInterface { return p }
+
+func (p *pagedLists) List(ctx context.Context, _ metav1.ListOptions) (*batchv1.JobList, error) {
+	select {
+	case <-time.After(listTakes):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	p.read++
+	page := &batchv1.JobList{Items: []batchv1.Job{*jobOf("one", p.read)}}
+	if p.read < p.pages {
+		page.Continue = "more"
+	}
+	return page, nil
+}
+
+// A namespace may have many Jobs, and the API server little time: who waits says for how long.
+func TestAListTakesTheTimeThatItTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		search, client := &k8s.JobSearch{}, &pagedLists{pages: 120}
+		began := time.Now()
+		names, err := found(t.Context(), search, client, "one")
+		if err != nil || len(names) != client.pages || time.Since(began) != 120*listTakes {
+			t.Errorf("%d Jobs after %s (%v)", len(names), time.Since(began), err)
+		}
+	})
+}
+
+func TestAListThatNobodyWaitsForIsNotReadToItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		search, client := &k8s.JobSearch{}, &pagedLists{pages: 1000}
+		var asking sync.WaitGroup
+		ask := func(patience time.Duration) {
+			asking.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				if _, err := found(ctx, search, client, "one"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("error %v", err)
+				}
+			})
+			synctest.Wait()
+		}
+		// The first wants a list for ten seconds. The next one is for the others, of whom one waits until then.
+		ask(10 * listTakes)
+		ask(5 * listTakes)
+		ask(20 * listTakes)
+		asking.Wait()
+		time.Sleep(time.Hour)
+		if client.read < 18 || client.read > 20 {
+			t.Errorf("%d pages were read, want those of twenty seconds", client.read)
+		}
+		client.pages = 0
+		if names, err := found(t.Context(), search, client, "one"); err != nil || len(names) != 1 {
+			t.Errorf("afterwards %v (%v)", names, err)
 		}
 	})
 }
