@@ -12,10 +12,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -100,6 +103,55 @@ func TestOverdueCronJobIsNudged(t *testing.T) {
 
 	w.hearsInTime("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue true")
 	assert.Empty(t, w.events.Events, "one Event for one run")
+}
+
+// In a herd the Job of a run is there long before its status.
+func TestACronJobWhoseRunHasStartedIsNotOverdue(t *testing.T) {
+	object := cronJob(taken, nextRun(40))
+	ofItsName := func(j *batchv1.Job) {
+		j.Name, j.CreationTimestamp = names.ScheduledJob(object.Name, object.Status.NextScheduleTime.Time), *at(40)
+	}
+	another := func(j *batchv1.Job) { j.OwnerReferences[0].UID = "another" }
+	for name, test := range map[string]struct {
+		run *batchv1.Job
+		// unseen says that the cache does not have the Job yet.
+		unseen  bool
+		overdue bool
+	}{
+		"its Job is there":                {run: run("j1", ofItsName)},
+		"its Job is there and has ended":  {run: run("j1", ofItsName, complete)},
+		"the cache is behind":             {run: run("j1", ofItsName), unseen: true},
+		"another's Job has its name":      {run: run("j1", ofItsName, another), overdue: true},
+		"only another run's Job is there": {run: run("j1"), overdue: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			contents := []runtime.Object{object.DeepCopy()}
+			if !test.unseen {
+				contents = append(contents, test.run)
+			}
+			w := newWorld(t, contents...)
+			w.temporal.running[cronJobID] = "c1"
+			w.lead()
+			if test.unseen {
+				w.native.PrependReactor("get", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+					return action.(clienttesting.GetAction).GetName() == test.run.Name, test.run, nil
+				})
+			}
+			nudged := func() bool { return len(w.reminded()) > 0 }
+			if test.overdue {
+				w.eventually(func() bool { w.clock.Step(time.Second); return nudged() }, "its workflow is nudged")
+				assert.Contains(t, <-w.events.Events, "Warning RunOverdue")
+				return
+			}
+			for range 6 {
+				w.clock.Step(watchdogPeriod)
+				time.Sleep(50 * time.Millisecond)
+			}
+			assert.False(t, nudged())
+			assert.Empty(t, w.events.Events)
+			assert.Zero(t, w.measured("ostinato_bridge_overdue_pokes_total"))
+		})
+	}
 }
 
 func TestUntakenGenerationIsSentAgain(t *testing.T) {

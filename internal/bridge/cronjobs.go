@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -35,11 +36,12 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 
 	known := c.memory.cronJobs.get(item).of(cronJob)
 	reference := c.reference(cronJob)
-	decision := decideCronJob(cronJob, reference, known, sweep, c.Config.OverdueGrace, c.Clock.Now())
+	now, run := c.Clock.Now(), c.objects.dueRun(cronJob)
+	decision := decideCronJob(cronJob, reference, known, sweep, overdueCronJob(cronJob, run, c.Config.OverdueGrace, now), now)
 	if err := c.endStale(ctx, item, decision.stale); err != nil {
 		return 0, err
 	}
-	if err := c.actOnCronJob(ctx, cronJob, decision.action, &known, turn); err != nil {
+	if err := c.actOnCronJob(ctx, cronJob, decision.action, run != nil, &known, turn); err != nil {
 		return 0, err
 	}
 	if acknowledgedCronJob(cronJob, reference) {
@@ -55,8 +57,8 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 	return earliest(decision.again, again), errors.Join(err, c.writeConditions(ctx, item, cronJob))
 }
 
-// actOnCronJob carries out a decision and remembers it.
-func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action action, known *cronJobMemory, turn *turn) error {
+// actOnCronJob carries out a decision and remembers it. started says that the run which is due has its Job.
+func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action action, started bool, known *cronJobMemory, turn *turn) error {
 	now := c.Clock.Now()
 	start, spec := c.cronJobMessages(cronJob, action == nudge)
 	switch action {
@@ -67,6 +69,11 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 		return err
 	case nudge:
 		if ok, err := turn.take(ctx); !ok || err != nil {
+			return err
+		}
+		// The cache may be behind.
+		live, err := c.live(ctx, dueRunKey(cronJob))
+		if job, ok := live.(*batchv1.Job); err != nil || !started && ok && claim.OfCronJob(job, cronJob.Name, cronJob.UID) {
 			return err
 		}
 	}
@@ -81,7 +88,7 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 	c.Metrics.sent("cronjob-overdue", "any")
 	c.Metrics.nudges.Inc()
 	nudges := known.nudgesFor(cronJob)
-	if nudges.times == 0 {
+	if nudges.times == 0 && !started {
 		// The first for a run is worth an Event.
 		next := cronJob.Status.NextScheduleTime.UTC()
 		c.Logger.Warn("run overdue, nudged the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)

@@ -171,11 +171,11 @@ func TestANativeWorkflowBehindTheCronJobStartsAnew(t *testing.T) {
 			trimmed, err := trimNativeCronJob(test.object)
 			require.NoError(t, err)
 			converted := trimmed.(*ostinatov1.CronJob)
-			decision := decideCronJob(converted, c.reference(converted), cronJobMemory{uid: "n1"}, false, 15*time.Second, after(20))
+			decision := decideCronJob(converted, c.reference(converted), cronJobMemory{uid: "n1"}, false, false, after(20))
 			assert.Equal(t, test.want, decision)
 
 			known := cronJobMemory{uid: "n1", sent: attempts[int64]{of: 1}}
-			assert.Zero(t, decideCronJob(converted, c.reference(converted), known, true, 15*time.Second, after(20)).stale, "once for a leader")
+			assert.Zero(t, decideCronJob(converted, c.reference(converted), known, true, false, after(20)).stale, "once for a leader")
 
 			for _, uid := range []string{"n1", "of its predecessor"} {
 				// It has begun in the second of the last write.

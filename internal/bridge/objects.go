@@ -17,6 +17,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // ownerIndex indexes Jobs by the UID of the CronJob of ours that controls them.
@@ -107,6 +108,24 @@ func (o *objects) namesake(name types.NamespacedName) (native *ostinatov1.CronJo
 func (o *objects) job(name types.NamespacedName) *batchv1.Job {
 	job, _ := o.jobs.Get(name).(*batchv1.Job)
 	return job
+}
+
+// dueRun returns the Job of the run that the status calls the next one; nil where there is none.
+func (o *objects) dueRun(cronJob *ostinatov1.CronJob) *batchv1.Job {
+	if cronJob.Status.NextScheduleTime == nil {
+		return nil
+	}
+	found := o.job(dueRunKey(cronJob).NamespacedName)
+	if found == nil || !claim.OfCronJob(found, cronJob.Name, cronJob.UID) {
+		return nil
+	}
+	return found
+}
+
+// dueRunKey is the key of the Job of the run that the status calls the next one, which it has to name.
+func dueRunKey(cronJob *ostinatov1.CronJob) key {
+	name := names.ScheduledJob(cronJob.Name, cronJob.Status.NextScheduleTime.Time)
+	return keyOf(jobKind, &metav1.ObjectMeta{Namespace: cronJob.Namespace, Name: name})
 }
 
 // jobsOf returns the Jobs that a CronJob controls.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -84,14 +85,14 @@ type decision struct {
 }
 
 // decideCronJob decides what to send for a CronJob that exists. Its status says what the workflow
-// has taken. With sweep, the workflow of one that needs nothing is started: it may have been lost.
-func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) decision {
+// has taken. With sweep, the workflow of one that needs nothing is started: it may have been lost. overdue is overdueCronJob.
+func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep, overdue bool, now time.Time) decision {
 	var decided decision
 	switch {
 	// An earlier generation than the workflow has taken: the API server was restored, with a status that calls this one taken.
 	case !acknowledgedCronJob(cronJob, reference), cronJob.Generation < memory.sent.of:
 		decided = repeated(send, memory.sent.at(cronJob.Generation), now)
-	case overdueCronJob(cronJob, overdueGrace, now):
+	case overdue:
 		decided = repeated(nudge, memory.nudgesFor(cronJob), now)
 	case sweep:
 		decided.action = ensure
@@ -119,8 +120,12 @@ func acknowledgedCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.Workf
 }
 
 // overdueCronJob reports whether the time of the next run has passed, by more than the grace, without a run. A timer
-// may be lost (temporalio/temporal#11869).
-func overdueCronJob(cronJob *ostinatov1.CronJob, grace time.Duration, now time.Time) bool {
+// may be lost (temporalio/temporal#11869). Where the run has its Job, the status is late, as it is in a herd: its workflow is
+// given longer.
+func overdueCronJob(cronJob *ostinatov1.CronJob, run *batchv1.Job, grace time.Duration, now time.Time) bool {
+	if run != nil {
+		grace = max(grace, lastRepeat)
+	}
 	next := cronJob.Status.NextScheduleTime
 	return !ptr.Deref(cronJob.Spec.Suspend, false) && cronJob.DeletionTimestamp == nil && next != nil && now.Sub(next.Time) > grace
 }

@@ -25,6 +25,7 @@ func TestDecideCronJob(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		object *ostinatov1.CronJob
+		run    *batchv1.Job
 		memory cronJobMemory
 		sweep  bool
 		now    int
@@ -45,6 +46,8 @@ func TestDecideCronJob(t *testing.T) {
 		{name: "next run in the future: nothing", object: cronJob(taken, nextRun(60)), now: 59, want: leave},
 		{name: "next run past, inside the grace: nothing", object: cronJob(taken, nextRun(60)), now: 75, want: leave},
 		{name: "next run past the grace: nudge", object: cronJob(taken, nextRun(60)), now: 76, want: nudge, again: 30 * time.Second},
+		{name: "next run past the grace, which has its Job: nothing", object: cronJob(taken, nextRun(60)), run: run("r1"), now: 660, want: leave},
+		{name: "next run past, which has its Job, long ago: nudge", object: cronJob(taken, nextRun(60)), run: run("r1"), now: 661, want: nudge, again: 30 * time.Second},
 		{name: "nudged a moment ago: wait", object: cronJob(taken, nextRun(60)), memory: nudged, now: 90, want: leave, again: 20 * time.Second},
 		{name: "nudged for this run long ago: nudge again", object: cronJob(taken, nextRun(60)), memory: nudged, now: 110, want: nudge, again: time.Minute},
 		{name: "nudged for an earlier run: nudge for this one", object: cronJob(taken, nextRun(70)), memory: nudged, now: 90, want: nudge, again: 30 * time.Second},
@@ -59,7 +62,8 @@ func TestDecideCronJob(t *testing.T) {
 		{name: "overdue and edited: the edit wakes the workflow", object: cronJob(taken, nextRun(60), generation(2)), now: 600, want: send, again: 30 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := decideCronJob(test.object, referenceFor("shop", "report"), test.memory.of(test.object), test.sweep, grace, after(test.now))
+			overdue := overdueCronJob(test.object, test.run, grace, after(test.now))
+			got := decideCronJob(test.object, referenceFor("shop", "report"), test.memory.of(test.object), test.sweep, overdue, after(test.now))
 			assert.Equal(t, decision{action: test.want, again: test.again}, got)
 		})
 	}

@@ -38,7 +38,7 @@ func (c *controller) inspect(now time.Time) {
 	count := 0
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {
 		switch {
-		case overdueCronJob(cronJob, c.Config.OverdueGrace, now):
+		case overdueCronJob(cronJob, c.objects.dueRun(cronJob), c.Config.OverdueGrace, now):
 			// Those that were nudged just now must not keep others waiting.
 			if count++; c.memory.cronJobs.get(cronJobKey(cronJob)).of(cronJob).nudgesFor(cronJob).wait(now) <= 0 {
 				c.reminders.Add(cronJobKey(cronJob))
