@@ -54,31 +54,46 @@ type cluster struct {
 	// effects are the writes so far, loses is that after which the process is lost; 0 for none. lost says that it is.
 	effects, loses int
 	lost           bool
-	// made is how often a Job of each name was created.
-	made map[string]int
+	// made is how often an object of each name was created, revision that of the last write.
+	made     map[string]int
+	revision int
 	// taken is what the API server has taken, in its order.
 	taken []taken
 	// meanwhile happens right before the next write of the CronJob's status is taken; nil for nothing.
 	meanwhile func()
+	// beforeDelete happens right before the next delete of a Job is taken; nil for nothing.
+	beforeDelete func(*batchv1.Job)
+	// troubles are what becomes of requests, sent is the CronJob's spec when the request that is served was sent.
+	troubles []*troubled
+	sent     *schedule.Spec
+	// turn has one request served at a time, requests are those that take time.
+	turn     sync.Mutex
+	requests []*asked
 	// onCreate is told of each Job that is created.
 	onCreate func(*batchv1.Job)
 }
 
-// taken is a write that the API server has taken.
+// taken is something that has happened at the API server.
 type taken struct {
 	at time.Time
-	// what is edit, create, delete, end, remove, which is a delete by somebody else, or answers: err is what creates of Jobs are answered with from then on.
-	what string
-	err  error
-	// spec is the CronJob's then, job the Job, active how many others of its had not ended.
+	// what is edit, create, delete, end, by hand, which is the create of a Job by somebody else, remove, which
+	// is a delete by somebody else, refused, which is the create of a Job of a name
+	// that was answered with err, steer, where Ostinato has written spec.suspend, made, where the CronJob was made again, or restore, where etcd
+	// was taken back to since.
+	what  string
+	name  string
+	err   error
+	since time.Time
+	// spec is the CronJob's then, or when the request was sent, uid its UID, job the Job, active how many others of its had not ended.
 	spec   schedule.Spec
+	uid    types.UID
 	job    *batchv1.Job
 	active int
 	// kept is how many Jobs there were that had ended in the way of this one.
 	kept int
 }
 
-func newCluster(spec ostinatov1.CronJobSpec) *cluster {
+func newCluster(spec ostinatov1.CronJobSpec, notes map[string]string) *cluster {
 	spec.JobTemplate = batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
 		Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1),
 		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -92,11 +107,13 @@ func newCluster(spec ostinatov1.CronJobSpec) *cluster {
 			TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind},
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: cronJob, UID: cronUID, Generation: 1, ResourceVersion: "1", CreationTimestamp: metav1.Now().Rfc3339Copy(),
+				Annotations: notes,
 			},
 			Spec: spec,
 		}),
-		objects: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
-		made:    map[string]int{},
+		objects:  clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
+		made:     map[string]int{},
+		revision: 1,
 	}
 	cronJobs := c.cronJobs.ReactionChain
 	c.kubernetes.PrependReactor("*", "*", c.serve(clienttesting.ObjectReaction(c.objects)))
@@ -115,6 +132,12 @@ func newCluster(spec ostinatov1.CronJobSpec) *cluster {
 	return c
 }
 
+// next is the revision of the next write.
+func (c *cluster) next() string {
+	c.revision++
+	return strconv.Itoa(c.revision)
+}
+
 // serve answers a request of Ostinato's as the fake does.
 func (c *cluster) serve(as clienttesting.ReactionFunc) clienttesting.ReactionFunc {
 	return func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -130,18 +153,31 @@ func (c *cluster) serve(as clienttesting.ReactionFunc) clienttesting.ReactionFun
 		before := c.stored()
 		if create, ok := action.(clienttesting.CreateActionImpl); ok {
 			object := create.GetObject()
-			if _, isJob := object.(*batchv1.Job); isJob && c.refuses != nil {
+			dryRun := len(create.CreateOptions.DryRun) > 0
+			if job, isJob := object.(*batchv1.Job); isJob && c.refuses != nil {
+				if !dryRun {
+					c.note(taken{what: "refused", name: job.Name, err: c.refuses})
+				}
 				return true, nil, c.refuses
 			}
-			if len(create.CreateOptions.DryRun) > 0 {
+			if dryRun {
 				return true, object, nil
 			}
-			c.identify(object.(metav1.Object))
+			if created := object.(metav1.Object); c.job(created.GetName()) == nil {
+				c.identify(object)
+			}
 		}
 		if stale(action, before) {
 			return true, nil, apierrors.NewConflict(ostinatov1.GroupVersion.WithResource("cronjobs").GroupResource(), cronJob, errors.New("the object has been modified"))
 		}
 		deleted := c.job(nameOf(action))
+		if deleted != nil && c.beforeDelete != nil {
+			c.beforeDelete(deleted)
+			deleted, c.beforeDelete = c.job(deleted.Name), nil
+		}
+		if deleted != nil && !meets(deleted, action.(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions) {
+			return true, nil, apierrors.NewConflict(jobs.GroupResource(), deleted.Name, errors.New("the precondition does not hold"))
+		}
 		handled, object, err := as(action)
 		if err != nil || !isWrite(action) {
 			return handled, object, err
@@ -153,6 +189,12 @@ func (c *cluster) serve(as clienttesting.ReactionFunc) clienttesting.ReactionFun
 		}
 		return true, object, nil
 	}
+}
+
+// meets reports whether a Job is the one that a delete is for.
+func meets(job *batchv1.Job, wanted *metav1.Preconditions) bool {
+	return wanted == nil ||
+		(wanted.UID == nil || *wanted.UID == job.UID) && (wanted.ResourceVersion == nil || *wanted.ResourceVersion == job.ResourceVersion)
 }
 
 func isWrite(action clienttesting.Action) bool {
@@ -183,11 +225,12 @@ func stale(action clienttesting.Action, stored *ostinatov1.CronJob) bool {
 }
 
 // identify gives a new object what the API server gives it.
-func (c *cluster) identify(object metav1.Object) {
+func (c *cluster) identify(created runtime.Object) {
+	object := created.(metav1.Object)
 	c.made[object.GetName()]++
 	object.SetUID(types.UID(fmt.Sprintf("%s-uid-%d", object.GetName(), c.made[object.GetName()])))
 	object.SetCreationTimestamp(metav1.NewTime(time.Now().UTC().Truncate(time.Second)))
-	object.SetResourceVersion("1")
+	object.SetResourceVersion(c.next())
 }
 
 // took notes what a write has done, and does the rest of what the API server does with it.
@@ -195,6 +238,9 @@ func (c *cluster) took(action clienttesting.Action, before *ostinatov1.CronJob, 
 	switch resource := action.GetResource().Resource; {
 	case resource == "cronjobs":
 		after := c.stored()
+		if schedule.SpecOf(after).Suspend != schedule.SpecOf(before).Suspend {
+			c.note(taken{what: "steer"})
+		}
 		if schedule.SpecOf(after).Digest() != schedule.SpecOf(before).Digest() {
 			after.Generation++
 		}
@@ -211,7 +257,11 @@ func (c *cluster) took(action clienttesting.Action, before *ostinatov1.CronJob, 
 }
 
 func (c *cluster) note(one taken) {
-	one.at, one.spec = time.Now().UTC(), schedule.SpecOf(c.stored())
+	stored := c.stored()
+	one.at, one.spec, one.uid = time.Now().UTC(), schedule.SpecOf(stored), stored.UID
+	if c.sent != nil && one.what == "create" {
+		one.spec = *c.sent
+	}
 	for _, other := range c.jobs() {
 		switch ended := claim.Finished(&other); {
 		case one.job == nil:
@@ -232,8 +282,7 @@ func (c *cluster) stored() *ostinatov1.CronJob {
 // become stores the CronJob.
 func (c *cluster) become(changed *ostinatov1.CronJob) {
 	before := schedule.SpecOf(c.stored())
-	version, _ := strconv.Atoi(changed.ResourceVersion)
-	changed.ResourceVersion = strconv.Itoa(version + 1)
+	changed.ResourceVersion = c.next()
 	if err := c.cronJobs.Become(changed); err != nil {
 		panic(err)
 	}
@@ -295,6 +344,10 @@ func (c *cluster) change(change func(*ostinatov1.CronJobSpec)) {
 func (c *cluster) end(name string, uid types.UID, condition batchv1.JobConditionType) *batchv1.Job {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	return c.ends(name, uid, condition)
+}
+
+func (c *cluster) ends(name string, uid types.UID, condition batchv1.JobConditionType) *batchv1.Job {
 	job := c.job(name)
 	if job == nil || job.UID != uid || claim.Finished(job) != nil {
 		return nil
@@ -305,6 +358,7 @@ func (c *cluster) end(name string, uid types.UID, condition batchv1.JobCondition
 	if condition == batchv1.JobComplete {
 		job.Status.CompletionTime = &now
 	}
+	job.ResourceVersion = c.next()
 	if err := c.objects.Update(jobs, job, namespace); err != nil {
 		panic(err)
 	}
@@ -317,7 +371,20 @@ func (c *cluster) answers(err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.refuses = err
-	c.note(taken{what: "answers", err: err})
+}
+
+// calm ends all troubles.
+func (c *cluster) calm() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.refuses, c.troubles = nil, nil
+}
+
+// noted notes something that has happened.
+func (c *cluster) noted(one taken) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.note(one)
 }
 
 // lose has the process lost, or another one in its place; isLost reports whether it is.

@@ -23,16 +23,15 @@ func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outc
 		w := newWorld(s, loses)
 		failure := w.play(costs)
 		o = outcome{
-			scenario: s, effects: w.effects, failure: failure, taken: w.cluster.taken, jobs: w.cluster.jobs(),
-			status: w.cluster.stored().Status, begin: w.begin, triggers: w.triggers, heard: w.workflow.heard,
-			ledger: w.workflow.state.Ledger.Entries, dropped: w.workflow.state.Ledger.Dropped,
+			scenario: s, account: w.record, effects: w.effects, failure: failure, taken: w.cluster.taken, asked: w.cluster.requests,
+			jobs: w.cluster.jobs(), status: w.cluster.stored().Status, begin: w.begin,
 		}
 	})
 	return o
 }
 
 func mistakesOf(t *testing.T, s scenario) string {
-	return play.Mistakes(s, func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
+	return play.Mistakes(s, s.Losses, func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
 }
 
 func TestCrashesOfScenarios(t *testing.T) {

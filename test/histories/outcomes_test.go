@@ -8,6 +8,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
@@ -19,23 +20,25 @@ import (
 // outcome is what has become of a history.
 type outcome struct {
 	scenario scenario
+	account
 	// effects is how many writes there were until the scenario was over, failure why it has not come to its end.
 	effects int
 	failure string
-	ledger  []ledger.Entry
-	dropped int64
 	taken   []taken
+	asked   []*asked
 	jobs    []batchv1.Job
 	status  ostinatov1.CronJobStatus
 	begin   time.Time
-	// triggers are those that were sent, heard the specs before each edit up to when the workflow has heard of it.
-	triggers int
-	heard    []stretch
 }
 
-// brokenOff reports whether the ledger does not have all outcomes, since the workflow has started anew or Temporal was restored.
+// brokenOff reports whether the workflow has lost its memory, so that its ledger does not have all outcomes.
 func (o outcome) brokenOff() bool {
-	return slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Does == "anew" || s.Does == "restore" })
+	return slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && s.Fault.trait().forgets })
+}
+
+// Repeatable reports whether a crash that costs no time changes nothing.
+func (o outcome) Repeatable() bool {
+	return !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && s.Fault.trait().requests })
 }
 
 func (o outcome) Effects() int    { return o.effects }
@@ -49,8 +52,11 @@ func (o outcome) Text() string {
 	}
 	var lines []string
 	for _, one := range o.taken {
-		if one.job != nil {
+		switch {
+		case one.job != nil:
 			lines = append(lines, fmt.Sprintf("%s %s %s %s\n", one.at.Format(time.TimeOnly), one.what, one.job.Name, one.job.UID))
+		case slices.Contains([]string{"refused", "steer", "made", "restore"}, one.what):
+			lines = append(lines, fmt.Sprintf("%s %s %s %v\n", one.at.Format(time.TimeOnly), one.what, one.name, one.err))
 		}
 	}
 	// Deletes of one activity come in any order.
@@ -75,40 +81,58 @@ func (o outcome) Mistakes() []string {
 	if o.failure != "" {
 		return []string{o.failure}
 	}
-	var all []string
-	all = append(all, o.createdTwice()...)
-	all = append(all, o.overlaps()...)
-	all = append(all, o.wrongDeletes()...)
-	all = append(all, o.wrongCreates()...)
-	if o.brokenOff() {
-		return all
-	}
-	all = append(all, o.accounts()...)
-	return append(all, o.contradictions()...)
+	return slices.Concat(o.runTwice(), o.overlaps(), o.wrongDeletes(), o.wrongCreates(), o.accounts(), o.contradictions(), o.steering(), o.lateness())
 }
 
-// createdTwice finds Jobs whose name was created twice. Of one that somebody else has deleted before the answer to its create was
-// recorded nothing tells that it was there.
-func (o outcome) createdTwice() (wrong []string) {
-	seen := map[string]bool{}
+// runTwice finds times and triggers for which two Jobs were created. Of a Job that somebody else has deleted before the answer to its
+// create was recorded nothing tells that it was there, nor of one that a restore of etcd has taken back.
+func (o outcome) runTwice() (wrong []string) {
+	known := map[string]taken{}
 	for _, one := range o.taken {
-		switch one.what {
-		case "remove":
-			seen[one.job.Name] = false
-		case "create":
-			if seen[one.job.Name] {
-				wrong = append(wrong, fmt.Sprintf("%s was created again at %s", one.job.Name, one.at.Format(time.TimeOnly)))
+		if one.what == "remove" {
+			if !o.remade(one) {
+				delete(known, runOf(one.job))
 			}
-			seen[one.job.Name] = true
+			continue
 		}
+		if one.what != "create" {
+			continue
+		}
+		run := runOf(one.job)
+		if before, ran := known[run]; ran && !o.takenBack(before, one) {
+			wrong = append(wrong, fmt.Sprintf("%s was created at %s, and %s at %s for the same time again",
+				before.job.Name, before.at.Format(time.TimeOnly), one.job.Name, one.at.Format(time.TimeOnly)))
+		}
+		known[run] = one
 	}
 	return wrong
+}
+
+// runOf names the run of a Job: the time, or the Job of a manual one.
+func runOf(job *batchv1.Job) string {
+	if at, manual := scheduledTime(job); !manual {
+		return at.Format(time.RFC3339)
+	}
+	return job.Name
+}
+
+// remade reports whether a Job was deleted together with its CronJob, which was made again.
+func (o outcome) remade(removed taken) bool {
+	owner := metav1.GetControllerOf(removed.job)
+	return owner != nil && owner.UID != removed.uid
+}
+
+// takenBack reports whether etcd was restored, between two creates, to before the first one.
+func (o outcome) takenBack(first, second taken) bool {
+	return slices.ContainsFunc(o.restores(), func(one stretch) bool {
+		return !first.at.Before(one.from) && first.at.Before(one.to) && !second.at.Before(one.to)
+	})
 }
 
 // overlaps finds runs that began beside others where the policy, when the API server took the create, does not allow that.
 func (o outcome) overlaps() (wrong []string) {
 	for _, one := range o.taken {
-		if capacity := one.spec.Capacity(); one.what == "create" && capacity > 0 && one.active >= capacity {
+		if capacity := one.spec.Capacity(); one.what == "create" && capacity > 0 && one.active >= capacity && !o.ranAgain(one.at) {
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s under %s beside %d others", one.job.Name, one.at.Format(time.TimeOnly), one.spec.ConcurrencyPolicy, one.active))
 		}
 	}
@@ -123,6 +147,7 @@ func (o outcome) wrongDeletes() (wrong []string) {
 		}
 		ended := claim.Finished(one.job)
 		switch {
+		case o.ranAgain(one.at):
 		case ended == nil && one.spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent:
 			wrong = append(wrong, fmt.Sprintf("%s was deleted at %s while it ran, under %s", one.job.Name, one.at.Format(time.TimeOnly), one.spec.ConcurrencyPolicy))
 		case ended != nil && one.kept < int(one.spec.HistoryLimit(ended.Type)):
@@ -140,6 +165,8 @@ func (o outcome) wrongCreates() (wrong []string) {
 		}
 		switch at, manual := scheduledTime(one.job); {
 		case manual:
+		case !o.mayRun(one, at):
+			wrong = append(wrong, fmt.Sprintf("%s was created at %s for a time before the CronJob was", one.job.Name, one.at.Format(time.TimeOnly)))
 		case one.spec.Suspend:
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s while the CronJob was suspended", one.job.Name, one.at.Format(time.TimeOnly)))
 		case !namesTime(one.spec, at):
@@ -206,26 +233,26 @@ func covers(entry ledger.Entry, at time.Time) bool {
 	return !entry.Manual && (entry.Scheduled.Equal(at) || !entry.Until.IsZero() && !at.Before(entry.Scheduled) && !at.After(entry.Until))
 }
 
-// accounts finds times and triggers that have no outcome or two.
+// accounts finds times and triggers that have no outcome or two. What a workflow has told before it has lost its memory counts for
+// those that the one after it does not tell of.
 func (o outcome) accounts() (wrong []string) {
-	if o.dropped > 0 {
-		return []string{"the scenario is too long: outcomes have fallen out of the ledger"}
-	}
 	for _, at := range o.named() {
-		var rows []string
-		for _, entry := range o.ledger {
-			if covers(entry, at) {
-				rows = append(rows, fmt.Sprintf("%s %s", entry.Outcome, entry.Reason))
-			}
+		rows := rowsOf(o.ledger, at)
+		missing := len(rows) == 0
+		if o.brokenOff() {
+			missing = missing && len(rowsOf(o.lost, at)) == 0 && !o.ran(at) && at.After(o.made())
 		}
-		if len(rows) != 1 {
+		if missing || len(rows) > 1 {
 			wrong = append(wrong, fmt.Sprintf("%s has %d outcomes %q", at.Format(time.TimeOnly), len(rows), rows))
 		}
 	}
-	manual := map[int64]int{}
+	manual, jobs := map[int64]int{}, map[string]int{}
 	for _, entry := range o.ledger {
 		if entry.Manual {
 			manual[entry.Sequence]++
+		}
+		if jobs[entry.Job]++; entry.Job != "" && jobs[entry.Job] == 2 {
+			wrong = append(wrong, entry.Job+" has two outcomes")
 		}
 	}
 	for sequence, rows := range manual {
@@ -233,10 +260,55 @@ func (o outcome) accounts() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("trigger %d has %d outcomes", sequence, rows))
 		}
 	}
-	if len(manual) != o.triggers {
+	if len(manual) != o.triggers && !o.brokenOff() {
 		wrong = append(wrong, fmt.Sprintf("%d triggers have %d outcomes", o.triggers, len(manual)))
 	}
+	if made := o.triggered(); made > o.triggers {
+		wrong = append(wrong, fmt.Sprintf("%d triggers have %d Jobs", o.triggers, made))
+	}
 	return wrong
+}
+
+// rowsOf are the outcomes of a time.
+func rowsOf(all []ledger.Entry, at time.Time) (rows []string) {
+	for _, entry := range all {
+		if covers(entry, at) {
+			rows = append(rows, fmt.Sprintf("%s %s", entry.Outcome, entry.Reason))
+		}
+	}
+	return rows
+}
+
+// ran reports whether a Job was created for a time.
+func (o outcome) ran(at time.Time) bool {
+	return slices.ContainsFunc(o.taken, func(one taken) bool {
+		return (one.what == "create" || one.what == "by hand") && runOf(one.job) == at.Format(time.RFC3339)
+	})
+}
+
+// triggered is how many Jobs were created for triggers.
+func (o outcome) triggered() (all int) {
+	names := map[string]bool{}
+	for _, one := range o.taken {
+		if one.what != "create" {
+			continue
+		}
+		if _, manual := scheduledTime(one.job); manual {
+			names[one.job.Name] = true
+		}
+	}
+	return len(names)
+}
+
+// made is when the CronJob was made, or made again last.
+func (o outcome) made() time.Time {
+	at := o.begin
+	for _, one := range o.taken {
+		if one.what == "made" {
+			at = one.at
+		}
+	}
+	return at
 }
 
 // contradictions finds outcomes that say otherwise than what the API server has taken.
@@ -251,7 +323,7 @@ func (o outcome) contradictions() (wrong []string) {
 
 func (o outcome) contradiction(entry ledger.Entry) string {
 	created := slices.ContainsFunc(o.taken, func(one taken) bool {
-		if one.what != "create" {
+		if one.what != "create" && one.what != "by hand" {
 			return false
 		}
 		at, manual := scheduledTime(one.job)
@@ -303,6 +375,8 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 		if first.Equal(last) {
 			return "each schedule since names it"
 		}
+	case entry.Reason == ledger.ReasonOutage && o.proved(entry):
+		return "the API server has refused it"
 	case entry.Reason == ledger.ReasonOutage, entry.Reason == ledger.ReasonStartingDeadlineExceeded:
 		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) && (known < 0 || o.heard[known].spec.Suspend) {
 			return "the CronJob was suspended then"
@@ -317,14 +391,7 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 
 // refused reports whether the API server has refused creates of Jobs at some time of a stretch.
 func (o outcome) refused(from, to time.Time) bool {
-	refuses := false
-	for _, one := range o.taken {
-		if one.what == "answers" && !one.at.After(from) {
-			refuses = one.err != nil
-		}
-		if one.what == "answers" && one.err != nil && one.at.After(from) && !one.at.After(to) {
-			return true
-		}
-	}
-	return refuses
+	return slices.ContainsFunc(o.taken, func(one taken) bool {
+		return one.what == "refused" && !one.at.Before(from) && !one.at.After(to.Add(time.Second))
+	})
 }

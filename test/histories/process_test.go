@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,50 +11,70 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/steering"
 	"ostinato.dev/ostinato/test/histories/play"
 )
 
 // process is a worker: the activities with what they remember.
 type process struct {
-	activities *activities.Activities
+	world      *world
+	activities registry
 	alive      context.Context
 	kill       context.CancelFunc
+	// still is until when it stands still; nil for not.
+	still atomic.Pointer[time.Time]
+}
+
+// registry holds activities by their names.
+type registry map[string]any
+
+func (r registry) RegisterActivityWithOptions(function any, options activity.RegisterOptions) {
+	r[options.Name] = function
 }
 
 // metrics are shared, since nothing here reads them.
 var metrics = sync.OnceValue(func() *activities.Metrics { return activities.NewMetrics(prometheus.NewRegistry()) })
 
-func newProcess(c *cluster, lead time.Duration) *process {
+func newProcess(w *world) *process {
 	nobody := &record.FakeRecorder{}
-	p := &process{activities: activities.New(activities.Options{
-		Kubernetes: c.kubernetes, CronJobs: c.cronJobs, Namespace: "temporal-namespace", Metrics: metrics(), StartLead: lead,
+	p := &process{world: w, activities: registry{}}
+	wire := wire{w, p}
+	activities.New(activities.Options{
+		Kubernetes: kubernetesOn{w.cluster.kubernetes, wire}, CronJobs: cronJobsOn{w.cluster.cronJobs, wire}, Heartbeats: w.temporal,
+		Namespace: temporalNamespace, Metrics: metrics(), StartLead: w.scenario.Lead,
 		Events: activities.Recorders{CronJobs: nobody, Jobs: nobody}, AcceptSignals: steering.All(),
-	})}
+	}).RegisterControl(p.activities)
 	p.alive, p.kill = context.WithCancel(context.Background())
 	return p
 }
 
-// attemptOf makes attempts of one of a process's activities.
-func attemptOf[Request, Result any](
-	p *process, method func(*activities.Activities, context.Context, Request) (Result, error), request Request, local bool,
-) play.Attempt {
+// attempt makes attempts of an activity.
+func (p *process) attempt(name string, arguments []any, local bool) play.Attempt {
 	return func(ctx context.Context) play.Answer {
-		perform := func(within context.Context, request Request) (Result, error) {
-			return method(p.activities, within, request)
+		if name == protocol.SetSuspendActivity {
+			p.world.cluster.noted(taken{what: "heard"})
 		}
 		environment := play.Environment(ctx)
-		environment.RegisterActivityWithOptions(perform, activity.RegisterOptions{Name: "attempt"})
-		execute := environment.ExecuteActivity
-		var what any = "attempt"
+		environment.RegisterActivityWithOptions(p.activities[name], activity.RegisterOptions{Name: name})
+		execute, what := environment.ExecuteActivity, any(name)
 		if local {
-			execute, what = environment.ExecuteLocalActivity, perform
+			execute, what = environment.ExecuteLocalActivity, p.activities[name]
 		}
-		var result Result
-		value, err := execute(what, request)
-		if err == nil {
-			err = value.Get(&result)
-		}
-		return play.Answer{Result: result, Err: err}
+		value, err := execute(what, arguments...)
+		return play.Answer{Result: value, Err: err}
 	}
+}
+
+// stands waits while the process stands still; an error says that a context has ended meanwhile.
+func (p *process) stands(ctx context.Context) error {
+	until := p.still.Load()
+	if until == nil || !time.Now().Before(*until) {
+		return nil
+	}
+	time.Sleep(time.Until(*until))
+	if ctx.Err() != nil {
+		return errStands
+	}
+	return nil
 }

@@ -33,15 +33,15 @@ func drawScenario(t *rapid.T) scenario {
 	for range rapid.IntRange(0, 6).Draw(t, "steps") {
 		s.Steps = append(s.Steps, drawStep(t, int(s.Lasts/time.Minute)))
 	}
-	// What is lost with the ledger can't be accounted for, so that this is rare.
-	switch minutes := rapid.IntRange(2, int(s.Lasts/time.Minute)-1).Draw(t, "break at"); rapid.IntRange(0, 11).Draw(t, "break") {
-	case 10:
-		s.Steps = append(s.Steps, step{At: time.Duration(minutes) * time.Minute, Does: "anew"})
-	case 11:
-		s.Steps = append(s.Steps, step{At: time.Duration(minutes) * time.Minute, Does: "restore", Ago: time.Duration(minutes) * 40 * time.Second})
+	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "faults") {
+		s.Steps = append(s.Steps, drawFault(t, int(s.Lasts/time.Minute)))
 	}
+	s.Losses = rapid.SliceOfN(rapid.IntRange(0, 999), drawnLosses, drawnLosses).Draw(t, "losses")
 	return s
 }
+
+// drawnLosses is after how many drawn writes of a history the process is lost, where not after each of them.
+const drawnLosses = 3
 
 func drawCourse(t *rapid.T) course {
 	takes := []time.Duration{5 * time.Second, 50 * time.Second, 178 * time.Second, 298 * time.Second, 7 * time.Minute, 12 * time.Minute}
@@ -54,7 +54,7 @@ func drawStep(t *rapid.T, minutes int) step {
 	distance := rapid.SampledFrom([]time.Duration{-3500 * time.Millisecond, -1500 * time.Millisecond, -500 * time.Millisecond, 500 * time.Millisecond,
 		4500 * time.Millisecond, 9500 * time.Millisecond, 25 * time.Second}).Draw(t, "distance")
 	does := step{At: 30*time.Second + time.Duration(minute)*time.Minute + distance}
-	kinds := []string{"suspend", "resume", "trigger", "refuse", "outage", "accept", "delete"}
+	kinds := []string{"suspend", "resume", "trigger", "refuse", "outage", "accept", "delete", "continue"}
 	edits := []string{"suspend edit", "resume edit", "schedule", "policy", "template"}
 	does.Does = rapid.SampledFrom(append(edits, kinds...)).Draw(t, "kind")
 	switch does.Does {

@@ -9,6 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/histories/play"
 )
 
 // scenario is what happens to a CronJob.
@@ -18,9 +20,17 @@ type scenario struct {
 	Begins time.Time
 	Lasts  time.Duration
 	Spec   ostinatov1.CronJobSpec
+	// Notes are the CronJob's annotations.
+	Notes map[string]string
+	// Runs are times for which a Job is to be created.
+	Runs []time.Time
+	// Prompt is how late a scheduled run may start, where no run may hold another one back; 0 for any time.
+	Prompt time.Duration
 	// Lead is how long before its time a run is prepared.
 	Lead  time.Duration
 	Steps []step
+	// Losses are the writes after which the process is lost where that is not each, in thousandths of all.
+	Losses []int
 	// Courses are those of the Jobs, in the order in which they are created; the last one is that of all others too.
 	Courses []course
 }
@@ -42,19 +52,23 @@ func (s scenario) course(n int) course {
 type step struct {
 	At time.Duration
 	// Does is edit; suspend, resume or trigger, which are signals; refuse, outage or accept, which the API server does with
-	// creates of Jobs; delete, of the Job that runs and was created last; anew, where the workflow starts anew; or restore, where
-	// Temporal is what it was Ago.
+	// creates of Jobs; delete, of the Job that runs and was created last; by hand, where a Job is made by hand for the
+	// scheduled time after the next one; or continue, where the workflow is to continue as new.
 	Does string
+	// Fault is what goes wrong; nil where the step does something else.
+	Fault fault
 	// Edit changes the CronJob. The workflow hears of it Heard later, or by itself where that is negative. Within says that it comes
 	// between what an activity reads and its next write of the status.
 	Edit   func(*ostinatov1.CronJobSpec)
 	Called string
 	Heard  time.Duration
 	Within bool
-	Ago    time.Duration
 }
 
 func (s step) String() string {
+	if s.Fault != nil {
+		return fmt.Sprintf("+%s %s", s.At, s.Fault)
+	}
 	text := fmt.Sprintf("+%s %s", s.At, s.Does)
 	switch {
 	case s.Edit != nil && s.Heard < 0:
@@ -62,11 +76,8 @@ func (s step) String() string {
 	case s.Edit != nil:
 		text += fmt.Sprintf(" %s, heard %s later", s.Called, s.Heard)
 	}
-	switch {
-	case s.Within:
+	if s.Within {
 		text += ", before the next write of the status"
-	case s.Ago != 0:
-		text += fmt.Sprintf(" of %s ago", s.Ago)
 	}
 	return text
 }
@@ -92,7 +103,7 @@ func (w *world) perform(s step) {
 	case "edit":
 		tell := func() {
 			if s.Heard >= 0 {
-				w.agenda.Plan(time.Now().Add(s.Heard), w.tellSpec)
+				w.agenda.Plan(time.Now().Add(s.Heard), func() { w.bridge.tells(false) })
 			}
 		}
 		if s.Within {
@@ -100,12 +111,18 @@ func (w *world) perform(s step) {
 			return
 		}
 		w.cluster.edit(s.Edit)
+		if s.Heard < 0 {
+			w.bridge.silent = w.cluster.peek().Generation
+		}
 		tell()
 	case "trigger":
-		w.triggers++
-		w.tell(message{kind: s.Does})
+		w.record.triggers++
+		w.tell(play.Signal{Name: protocol.TriggerSignal})
 	case "suspend", "resume":
-		w.tell(message{kind: s.Does})
+		w.record.signals = append(w.record.signals, steered{time.Now().UTC(), s.Does == "suspend"})
+		w.tell(play.Signal{Name: s.Does})
+	case "continue":
+		w.tell(play.Signal{})
 	case "refuse":
 		w.cluster.answers(cpuQuota)
 	case "outage":
@@ -116,12 +133,10 @@ func (w *world) perform(s step) {
 		if running := w.running(); len(running) > 0 {
 			last := running[len(running)-1]
 			w.cluster.remove(last.Name)
-			w.ended(&last)
+			w.jobEnded(&last)
 		}
-	case "anew":
-		panic(anew{})
-	case "restore":
-		panic(restored{time.Now().Add(-s.Ago)})
+	case "by hand":
+		w.madeByHand()
 	default:
 		panic("no such step: " + s.Does)
 	}
@@ -158,3 +173,6 @@ func (s step) silent() step                   { return s.heard(-1) }
 
 // within is the step where it comes while an activity is about to write the status.
 func (s step) within() step { s.Within = true; return s }
+
+// faulty is a step where something goes wrong.
+func faulty(at time.Duration, what fault) step { return step{At: at, Fault: what} }

@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -22,7 +23,9 @@ func cron(expression string, policy batchv1.ConcurrencyPolicy) ostinatov1.CronJo
 }
 
 // table are scenarios in which a run was lost, done twice or accounted for wrongly once, or may be.
-func table() []scenario {
+func table() []scenario { return slices.Concat(ordinary(), losses(), unanswered(), remade()) }
+
+func ordinary() []scenario {
 	deadline := cron("0 2 * * *", batchv1.ForbidConcurrent)
 	deadline.StartingDeadlineSeconds = ptr.To[int64](600)
 	hasty := cron("*/5 * * * *", batchv1.ForbidConcurrent)
@@ -62,17 +65,17 @@ func table() []scenario {
 		{
 			Name: "Temporal forgets two runs whose Jobs are gone", Spec: forgetful,
 			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
-			Steps: []step{{At: 35 * time.Minute, Does: "restore", Ago: 20 * time.Minute}},
+			Steps: []step{faulty(35*time.Minute, temporalRestored{20 * time.Minute})},
 		},
 		{
 			Name: "Temporal forgets runs of a CronJob that catches up all", Spec: catchingUp,
 			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
-			Steps: []step{{At: 35 * time.Minute, Does: "restore", Ago: 20 * time.Minute}},
+			Steps: []step{faulty(35*time.Minute, temporalRestored{20 * time.Minute})},
 		},
 		{
 			Name: "the workflow starts anew while a run goes on", Spec: cron("*/10 * * * *", batchv1.ForbidConcurrent),
 			Begins: at("00:00:30"), Lasts: 45 * time.Minute, Courses: []course{{Takes: 12 * time.Minute}},
-			Steps: []step{{At: 15 * time.Minute, Does: "anew"}},
+			Steps: []step{faulty(15*time.Minute, begunAnew{})},
 		},
 		{
 			Name: "a run that is to be replaced is Complete before", Spec: cron("*/5 * * * *", batchv1.ReplaceConcurrent),

@@ -1,39 +1,48 @@
 package histories
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/histories/play"
+	"ostinato.dev/ostinato/workflows"
 )
 
-// message is what a workflow hears of: a signal, or the end of a run, which the Job's workflow or the bridge tells.
-type message struct {
-	kind  string
-	spec  schedule.Spec
-	ended schedule.Finished
-}
+const temporalNamespace = "temporal-namespace"
 
 // world is everything around the CronJob's workflow.
 type world struct {
 	scenario scenario
 	begin    time.Time
 	cluster  *cluster
-	temporal *play.Temporal[message]
-	// input is the spec with which the workflow was started.
-	input    schedule.Spec
-	workflow *workflow
-	// ends are the messages of the ends of runs so far, triggers the number of triggers.
-	ends     []told
-	triggers int
-
-	agenda *play.Agenda
+	temporal *play.Temporal[play.Signal]
+	agenda   *play.Agenda
+	// input is what the workflow was started with, and started when its first run was.
+	input   protocol.CronJobInput
+	started time.Time
+	// run is the workflow as the process has it; nil where none has.
+	run *play.Run
+	// over says that the workflow has ended, and nothing has started another one.
+	over     bool
+	children map[types.UID]child
+	bridge   bridge
+	// processes are those that stand still, each until it goes on.
+	processes []*process
+	record    account
 
 	// mutex guards what follows, which an attempt writes too.
 	mutex sync.Mutex
@@ -44,104 +53,275 @@ type world struct {
 	effects int
 }
 
-// told is a message that was sent.
-type told struct {
-	at      time.Time
-	message message
+// account is what is known of a history besides what the API server has taken.
+type account struct {
+	// triggers is the number of triggers that were sent, signals are those that steer.
+	triggers int
+	signals  []steered
+	// heard are the specs before each edit, up to when the workflow has heard of that, known is the one that it knows.
+	heard []stretch
+	known *schedule.Spec
+	// ledger is what the workflow says at the end, lost what it said right before each time that it lost its memory.
+	ledger []ledger.Entry
+	lost   []ledger.Entry
+	// forgot are the times at which Temporal has forgotten something.
+	forgot []time.Time
+	// away are the times at which no process was there, or at which Temporal has heard of none.
+	away []stretch
 }
 
-// What ends a workflow's run, as panics, besides the end of the history and the loss of its process: it starts anew from the object,
-// or goes on from a backup of Temporal's.
+// steered is a signal that was sent.
+type steered struct {
+	at      time.Time
+	suspend bool
+}
+
+// child is a Job's workflow that the CronJob's has started.
+type child struct {
+	id string
+	at time.Time
+}
+
+// What ends a workflow's run, as panics, besides the end of the history and the loss of its process: Temporal has forgotten what has
+// come since, or the workflow is reset to what it was, or starts anew from the object, or its process stands still.
 type (
-	anew     struct{}
-	restored struct{ since time.Time }
+	anew      struct{}
+	forgotten struct {
+		since time.Time
+		reset bool
+	}
+	stopped struct{ until time.Time }
 )
 
 func newWorld(s scenario, loses int) *world {
-	w := &world{scenario: s, begin: time.Now().UTC(), cluster: newCluster(s.Spec), agenda: play.NewAgenda()}
-	w.cluster.loses, w.cluster.onCreate = loses, w.jobBegins
-	w.temporal, w.input = play.NewTemporal[message](w.agenda, w.cluster.isLost), schedule.SpecOf(w.cluster.stored())
-	for _, step := range s.Steps {
-		w.agenda.Plan(w.begin.Add(step.At+apart), func() { w.perform(step) })
+	w := &world{
+		scenario: s, begin: time.Now().UTC(), cluster: newCluster(s.Spec, s.Notes), agenda: play.NewAgenda(), children: map[types.UID]child{},
 	}
+	w.bridge = bridge{world: w}
+	w.cluster.loses, w.cluster.onCreate = loses, w.jobBegins
+	w.temporal, w.started = play.NewTemporal[play.Signal](w.agenda, w.cluster.isLost), w.begin
+	w.input = w.fresh()
+	for _, step := range s.Steps {
+		at := w.begin.Add(step.At + apart)
+		if step.Fault != nil {
+			step.Fault.plan(w, at)
+			continue
+		}
+		w.agenda.Plan(at, func() { w.perform(step) })
+	}
+	w.bridge.watches()
 	end := w.begin.Add(s.Lasts + apart)
 	w.agenda.Plan(end, w.calmDown)
-	w.agenda.Plan(end.Add(restTime), func() { panic(play.Over{}) })
+	w.agenda.Plan(end.Add(restTime), w.ends)
 	return w
 }
 
 // restTime is how long a history goes on when the scenario is over, so that what waits comes to its end.
 const restTime = 15 * time.Minute
 
+// ends ends the history, as soon as the workflow can be asked what has become of it.
+func (w *world) ends() {
+	if w.run == nil {
+		w.agenda.Plan(time.Now().Add(time.Second), w.ends)
+		return
+	}
+	w.record.ledger = w.description().Ledger
+	panic(play.Over{})
+}
+
+// description is what the workflow says; empty where none runs.
+func (w *world) description() (described protocol.CronJobDescription) {
+	if w.run == nil {
+		return described
+	}
+	if err := w.run.Query(protocol.DescribeQuery, nil, &described); err != nil {
+		panic(err)
+	}
+	return described
+}
+
+// fresh is the input with which the bridge starts the workflow.
+func (w *world) fresh() protocol.CronJobInput {
+	stored := w.cluster.peek()
+	return protocol.CronJobInput{CronJob: reference(stored), Spec: schedule.SpecOf(stored)}
+}
+
 // play plays a scenario to its end. Its process is lost after a write, unless loses is 0, and the next one is there some time later.
 func (w *world) play(down time.Duration) (failure string) {
 	for {
-		process := newProcess(w.cluster, w.scenario.Lead)
+		process := newProcess(w)
 		w.temporal.Restart(process.alive)
-		why := play.Caught(endsRun, func() {
-			w.workflow = newWorkflow(w, process)
-			w.workflow.run()
-		})
-		w.stop(process)
-		if _, lost := why.(play.LostProcess); lost {
-			why = play.Caught(endsRun, func() { w.agenda.Until(time.Now().Add(down), nil) })
+		var err error
+		why := play.Caught(endsRun, func() { err = w.runs(process) })
+		w.run = nil
+		why = w.stop(process, why, down)
+		if why == nil {
+			why = w.ended(err)
 		}
 		switch why := why.(type) {
-		case nil:
+		case nil, play.Unheard:
 		case play.Over:
+			w.cluster.lose(true)
+			for _, one := range w.processes {
+				one.kill()
+			}
+			w.temporal.End()
 			return ""
 		case anew:
-			w.temporal.Anew()
-			w.input = schedule.SpecOf(w.cluster.stored())
-		case restored:
-			w.temporal.Forget(why.since)
-			for _, one := range w.ends {
-				if one.at.After(why.since) {
-					w.tell(one.message)
-				}
-			}
+			w.begins()
+		case forgotten:
+			w.forgets(why)
 		default:
 			return fmt.Sprint(why)
 		}
 	}
 }
 
+// runs has the workflow run until it ends, or something ends its process.
+func (w *world) runs(p *process) error {
+	options := workflows.Options{StartLead: w.scenario.Lead}
+	w.run = &play.Run{
+		Temporal: w.temporal, Attempt: p.attempt, Child: w.childBegins, Interceptor: workflows.Interceptor(options),
+		Register: func(registry worker.WorkflowRegistry) { workflows.Register(registry, options) },
+		Started:  w.started, Rests: w.rests,
+	}
+	return w.run.Execute(protocol.CronJobWorkflow, names.Cluster("").CronJobWorkflowID(namespace, cronJob), w.input)
+}
+
 // endsRun reports whether a panic ends a run.
 func endsRun(why any) bool {
 	switch why.(type) {
-	case anew, restored:
+	case anew, forgotten, stopped:
 		return true
 	}
 	return false
 }
 
-// stop ends a process.
-func (w *world) stop(p *process) {
+// stop ends a process, and lets pass what time its successor takes to come.
+func (w *world) stop(p *process, why any, down time.Duration) any {
+	if still, stands := why.(stopped); stands {
+		p.still.Store(&still.until)
+		w.processes = append(w.processes, p)
+		w.temporal.Leave()
+		return w.passes(taskTimeout)
+	}
 	w.cluster.lose(true)
 	p.kill()
 	w.temporal.End()
 	w.cluster.lose(false)
+	if _, lost := why.(play.LostProcess); lost {
+		return w.passes(down)
+	}
+	return why
 }
 
-func (w *world) tell(one message) { w.temporal.Inbox = append(w.temporal.Inbox, one) }
+// taskTimeout is how long Temporal waits for the answer to a workflow task.
+const taskTimeout = 10 * time.Second
 
-// tellSpec tells what the bridge does of the CronJob.
-func (w *world) tellSpec() { w.tell(message{kind: "spec", spec: schedule.SpecOf(w.cluster.stored())}) }
+// passes lets time pass while no process is there.
+func (w *world) passes(duration time.Duration) any {
+	now := time.Now().UTC()
+	w.record.away = append(w.record.away, stretch{from: now, to: now.Add(duration)})
+	if why := play.Caught(endsRun, func() { w.agenda.Until(now.Add(duration), nil) }); why != nil {
+		return why
+	}
+	return play.Unheard{}
+}
+
+// ended takes the end of the workflow: it may continue as new, and otherwise the bridge starts another one for a CronJob.
+func (w *world) ended(err error) any {
+	var continues *workflow.ContinueAsNewError
+	if errors.As(err, &continues) {
+		w.temporal.Anew()
+		w.children, w.started, w.input = map[types.UID]child{}, time.Now().UTC(), protocol.CronJobInput{}
+		if err := converter.GetDefaultDataConverter().FromPayloads(continues.Input, &w.input); err != nil {
+			return err
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Sprintf("the workflow fails: %v", err)
+	}
+	w.over = true
+	if why := play.Caught(endsRun, func() { w.agenda.Until(time.Time{}, func() bool { return !w.over }) }); why != nil {
+		return why
+	}
+	w.begins()
+	return nil
+}
+
+// begins has the workflow begin anew from the object.
+func (w *world) begins() {
+	w.temporal.Anew()
+	w.children, w.started, w.over = map[types.UID]child{}, time.Now().UTC(), false
+	w.input = w.fresh()
+}
+
+// forgets takes Temporal back to what it was.
+func (w *world) forgets(what forgotten) {
+	lost := w.temporal.Forget(what.since)
+	if len(w.temporal.History) == 0 {
+		w.begins()
+	}
+	for uid, one := range w.children {
+		if one.at.After(what.since) || what.reset {
+			delete(w.children, uid)
+		}
+	}
+	if what.reset {
+		for _, signal := range lost {
+			if signal.Name != "" {
+				w.tell(signal)
+			}
+		}
+		return
+	}
+	// The workflows of Jobs were taken back too, and find out what has become of those.
+	soon := time.Now().Add(time.Second + offset)
+	for uid, one := range w.children {
+		w.agenda.Plan(soon, func() { w.childLooks(uid, one) })
+	}
+}
+
+// rests notes what the workflow knows whenever it waits.
+func (w *world) rests() {
+	if w.run == nil {
+		return
+	}
+	knows := w.description().Spec
+	now := time.Now().UTC()
+	if before := w.record.known; before != nil && before.Digest() != knows.Digest() {
+		w.record.heard = append(w.record.heard, stretch{to: now, spec: *before})
+	}
+	w.record.known = &knows
+}
+
+// tell tells the workflow, as long as it runs.
+func (w *world) tell(signal play.Signal) {
+	if !w.over {
+		w.temporal.Inbox = append(w.temporal.Inbox, signal)
+	}
+}
 
 // jobBegins has a Job go its course.
 func (w *world) jobBegins(begun *batchv1.Job) {
-	name, uid, goes := begun.Name, begun.UID, course{Takes: 5 * time.Second}
+	goes := course{Takes: 5 * time.Second}
 	if !w.calm {
 		goes = w.scenario.course(w.begun)
 	}
 	w.begun++
-	condition := batchv1.JobComplete
+	w.jobGoes(begun, goes)
+	w.agenda.Plan(time.Now().Add(unlistedGrace+offset), w.bridge.looks)
+}
+
+func (w *world) jobGoes(begun *batchv1.Job, goes course) {
+	name, uid, condition := begun.Name, begun.UID, batchv1.JobComplete
 	if goes.Fails {
 		condition = batchv1.JobFailed
 	}
 	w.agenda.Plan(time.Now().Add(goes.Takes+offset), func() {
 		if ended := w.cluster.end(name, uid, condition); ended != nil {
-			w.ended(ended)
+			w.jobEnded(ended)
 		}
 	})
 }
@@ -152,32 +332,13 @@ const (
 	offset = 370 * time.Millisecond
 )
 
-// ended tells that a Job has ended, or is gone.
-func (w *world) ended(one *batchv1.Job) {
-	at, manual := scheduledTime(one)
-	ended := schedule.Finished{
-		Run: schedule.Run{
-			Name: one.Name, UID: string(one.UID), Scheduled: at, Manual: manual, Started: one.CreationTimestamp.UTC(), ResourceVersion: one.ResourceVersion,
-		},
-		Condition: schedule.JobDeleted,
+// jobEnded tells that a Job has ended, or is gone.
+func (w *world) jobEnded(one *batchv1.Job) {
+	if known, isChild := w.children[one.UID]; isChild {
+		w.tell(childEnded(known.id, one))
+		return
 	}
-	if condition := claim.Finished(one); condition != nil {
-		ended.Condition, ended.EndTime, ended.StartTime = condition.Type, condition.LastTransitionTime.UTC(), one.Status.StartTime.UTC()
-		if one.Status.CompletionTime != nil {
-			ended.CompletionTime = one.Status.CompletionTime.UTC()
-		}
-	}
-	told := told{time.Now(), message{kind: "ended", ended: ended}}
-	w.ends = append(w.ends, told)
-	w.tell(told.message)
-}
-
-// resume has the CronJob run, and the workflow know it.
-func (w *world) resume() {
-	if stored := w.cluster.stored(); stored.Spec.Suspend != nil && *stored.Spec.Suspend {
-		w.cluster.edit(suspend(false))
-	}
-	w.tellSpec()
+	w.agenda.Plan(time.Now().Add(closedGrace), w.bridge.looks)
 }
 
 // running are the Jobs that have not ended, the latest last.
@@ -194,7 +355,7 @@ func (w *world) calmDown() {
 	w.calm = true
 	w.mutex.Unlock()
 	w.effects = w.cluster.writes()
-	w.cluster.answers(nil)
+	w.cluster.calm()
 	w.resume()
 	// A signal may wait for a call that the API server has not answered yet.
 	for later := range 3 {
@@ -203,8 +364,16 @@ func (w *world) calmDown() {
 	for _, one := range w.running() {
 		w.agenda.Plan(time.Now().Add(offset), func() {
 			if ended := w.cluster.end(one.Name, one.UID, batchv1.JobComplete); ended != nil {
-				w.ended(ended)
+				w.jobEnded(ended)
 			}
 		})
 	}
+}
+
+// resume has the CronJob run, and the workflow know it.
+func (w *world) resume() {
+	if stored := w.cluster.peek(); stored.Spec.Suspend != nil && *stored.Spec.Suspend {
+		w.cluster.edit(suspend(false))
+	}
+	w.bridge.tells(false)
 }

@@ -40,6 +40,11 @@ func (f *CronJobs) Become(cronJob *ostinatov1.CronJob) error {
 	return f.tracker.Update(ostinatov1.GroupVersion.WithResource("cronjobs"), cronJob, cronJob.Namespace)
 }
 
+// Appear stores a CronJob that is new, past all reactors.
+func (f *CronJobs) Appear(cronJob *ostinatov1.CronJob) error {
+	return f.tracker.Create(ostinatov1.GroupVersion.WithResource("cronjobs"), cronJob, cronJob.Namespace)
+}
+
 // Vanish removes a CronJob, past all reactors.
 func (f *CronJobs) Vanish(namespace, name string) error {
 	return f.tracker.Delete(ostinatov1.GroupVersion.WithResource("cronjobs"), namespace, name)

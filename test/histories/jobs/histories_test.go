@@ -38,7 +38,7 @@ func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outc
 }
 
 func mistakesOf(t *testing.T, s scenario) string {
-	return play.Mistakes(s, func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
+	return play.Mistakes(s, nil, func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
 }
 
 // unmended are defects that are not mended yet, by how the names of their scenarios begin: each of these has to fail, and random

@@ -29,8 +29,9 @@ type outcome struct {
 	left    []corev1.Pod
 }
 
-func (o outcome) Effects() int    { return o.effects }
-func (o outcome) Failure() string { return o.failure }
+func (o outcome) Repeatable() bool { return true }
+func (o outcome) Effects() int     { return o.effects }
+func (o outcome) Failure() string  { return o.failure }
 
 // Text has no times: a task that is repeated may meet the status that its second plan has written with its first, and is refused for a
 // second. It does not say how a Pod ended that Ostinato had deleted, since a write more delays the delete by a millisecond. It is empty

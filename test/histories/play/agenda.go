@@ -12,7 +12,7 @@ import (
 type Agenda struct {
 	mutex sync.Mutex
 	all   []due
-	// changed says that there is more on the agenda.
+	// changed says that there is more on the agenda, or that an attempt has ended.
 	changed chan struct{}
 }
 
@@ -32,6 +32,11 @@ func (a *Agenda) Plan(at time.Time, do func()) {
 	// Behind what was planned for the same time before.
 	i, _ := slices.BinarySearchFunc(a.all, at, func(one due, at time.Time) int { return cmp.Or(one.at.Compare(at), -1) })
 	a.all = slices.Insert(a.all, i, due{at, do})
+	a.wake()
+}
+
+// wake has what waits for the agenda look around.
+func (a *Agenda) wake() {
 	select {
 	case a.changed <- struct{}{}:
 	default:
@@ -57,31 +62,37 @@ func (a *Agenda) happen() {
 // Until lets happen what does until a time, zero for none, or until enough says so.
 func (a *Agenda) Until(end time.Time, enough func() bool) {
 	for enough == nil || !enough() {
-		next := a.first()
-		if !end.IsZero() && !next.at.Before(end) {
-			time.Sleep(time.Until(end))
+		if !end.IsZero() && !time.Now().Before(end) {
 			return
 		}
-		time.Sleep(time.Until(next.at))
-		a.happen()
+		a.rest(end)
 	}
 }
 
-// Answer lets happen what does until an attempt has ended; nil is returned where interrupted says that something else comes first.
-func (a *Agenda) Answer(r *Running, interrupted func() bool) *Answer {
-	for {
-		timer := time.NewTimer(time.Until(a.first().at))
-		select {
-		case given := <-r.done:
-			timer.Stop()
-			return &given
-		case <-a.changed:
-			timer.Stop()
-		case <-timer.C:
+// rest waits until something has happened, an attempt has ended, or until a time; zero for none.
+func (a *Agenda) rest(end time.Time) {
+	next := a.first().at
+	happens := end.IsZero() || next.Before(end)
+	if !happens {
+		next = end
+	}
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	select {
+	case <-a.changed:
+	case <-timer.C:
+		if happens {
 			a.happen()
-			if interrupted != nil && interrupted() {
-				return nil
-			}
 		}
+	}
+}
+
+// answer lets happen what does until an attempt has ended.
+func (a *Agenda) answer(r *running) Answer {
+	for {
+		if given := r.ended(); given != nil {
+			return *given
+		}
+		a.rest(time.Time{})
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	sdk "go.temporal.io/sdk/temporal"
@@ -24,25 +26,43 @@ type Answer struct {
 	Err    error
 }
 
-// Running is an attempt that is under way.
-type Running struct {
-	cancel context.CancelFunc
-	done   chan Answer
+// running is an attempt that is under way.
+type running struct {
+	began time.Time
+	// heartbeat is how long it may be silent; 0 for any time.
+	heartbeat time.Duration
+	cancel    context.CancelFunc
+	done      chan Answer
+	// givenUp says that Temporal has given the attempt up. It may go on all the same.
+	givenUp atomic.Bool
 }
 
-// start begins an attempt that may take so long, 0 for any time.
-func start(within context.Context, perform Attempt, timeout time.Duration) *Running {
+type runningKey struct{}
+
+// start begins an attempt that may take so long, 0 for any time, and be silent so long. The agenda is told of its end.
+func start(within context.Context, agenda *Agenda, perform Attempt, timeout, heartbeat time.Duration) *running {
 	ctx, cancel := context.WithCancel(within)
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(within, timeout)
 	}
-	r := &Running{cancel, make(chan Answer, 1)}
+	r := &running{began: time.Now(), heartbeat: heartbeat, cancel: cancel, done: make(chan Answer, 1)}
 	go func() {
 		defer cancel()
-		defer close(r.done)
-		r.done <- perform(ctx)
+		r.done <- perform(context.WithValue(ctx, runningKey{}, r))
+		close(r.done)
+		agenda.wake()
 	}()
 	return r
+}
+
+// ended returns the answer of an attempt that has ended; nil while it goes on.
+func (r *running) ended() *Answer {
+	select {
+	case given := <-r.done:
+		return &given
+	default:
+		return nil
+	}
 }
 
 // Environment returns a test environment for one attempt of the object's own workflow, which says nothing and ends with a context.
@@ -72,8 +92,27 @@ type boundedActivity struct {
 	within context.Context
 }
 
+func (b *boundedActivity) Init(next interceptor.ActivityOutboundInterceptor) error {
+	outbound := &boundedOutbound{}
+	outbound.Next = next
+	return b.Next.Init(outbound)
+}
+
+// boundedOutbound tells an attempt what Temporal knows of it.
+type boundedOutbound struct {
+	interceptor.ActivityOutboundInterceptorBase
+}
+
+func (b *boundedOutbound) GetInfo(ctx context.Context) activity.Info {
+	info := b.Next.GetInfo(ctx)
+	if r, known := ctx.Value(runningKey{}).(*running); known {
+		info.HeartbeatTimeout, info.StartedTime = r.heartbeat, r.began
+	}
+	return info
+}
+
 func (b *boundedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, runningKey{}, b.within.Value(runningKey{})))
 	defer cancel()
 	defer context.AfterFunc(b.within, cancel)()
 	return b.Next.ExecuteActivity(ctx, in)

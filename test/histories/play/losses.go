@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,25 +39,29 @@ type Outcome interface {
 	Text() string
 	// Story is what has happened, for people.
 	Story() string
+	// Repeatable reports whether a crash that costs no time changes nothing.
+	Repeatable() bool
 	// Mistakes are what is wrong with it, whatever was lost in it.
 	Mistakes() []string
 }
 
+var fewer = flag.Bool("fewer", false, "lose the process after the few writes that are drawn with a history, and not after each")
+
 var cost = flag.Duration("cost", 10*time.Second, "what a crash costs in the histories in which it costs time")
 
-// Mistakes plays a scenario without a crash and with one after each of its writes, and says what is wrong. play loses the process
-// after so many writes, 0 for never, and its successor begins after a while.
-func Mistakes(scenario fmt.Stringer, play func(loses int, costs time.Duration) Outcome) string {
+// Mistakes plays a scenario without a crash and with one after each of its writes, or after those that are drawn, in thousandths of all,
+// and says what is wrong. play loses the process after so many writes, 0 for never, and its successor begins after a while.
+func Mistakes(scenario fmt.Stringer, drawn []int, play func(loses int, costs time.Duration) Outcome) string {
 	whole := play(0, 0)
 	if wrong := whole.Mistakes(); len(wrong) > 0 {
 		return report(scenario, "without a crash", whole, wrong)
 	}
-	for n := 1; n <= whole.Effects(); n++ {
+	for _, n := range lossesOf(whole.Effects(), drawn) {
 		again := play(n, 0)
 		if again.Failure() != "" {
 			return report(scenario, fmt.Sprintf("with a crash after write %d", n), again, []string{again.Failure()})
 		}
-		if want, got := whole.Text(), again.Text(); got != want {
+		if want, got := whole.Text(), again.Text(); got != want && whole.Repeatable() {
 			return report(scenario, fmt.Sprintf("with a crash after write %d, which costs no time", n), again, []string{difference(want, got)})
 		}
 		late := play(n, *cost)
@@ -65,6 +70,23 @@ func Mistakes(scenario fmt.Stringer, play func(loses int, costs time.Duration) O
 		}
 	}
 	return ""
+}
+
+// lossesOf are the writes after which the process is lost.
+func lossesOf(effects int, drawn []int) (all []int) {
+	if !*fewer || len(drawn) == 0 {
+		for n := range effects {
+			all = append(all, n+1)
+		}
+		return all
+	}
+	for _, one := range drawn {
+		if effects > 0 {
+			all = append(all, 1+one*effects/1000)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func report(scenario fmt.Stringer, when string, o Outcome, wrong []string) string {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	sdk "go.temporal.io/sdk/temporal"
@@ -52,60 +54,91 @@ func (o *outbound) Sleep(ctx workflow.Context, duration time.Duration) error {
 func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, name string, arguments ...any) workflow.Future {
 	options := workflow.GetLocalActivityOptions(ctx)
 	perform := o.run.Attempt(name, arguments, true)
-	tried := &activity{run: o.run, ctx: ctx}
+	tried := &called{run: o.run, ctx: ctx}
+	o.run.playing(func() {
+		given := o.run.Temporal.Local(func(within context.Context) Answer { return locally(within, options, perform) })
+		tried.answer = &given
+	})
+	return tried
+}
+
+// locally makes the attempts of a local activity, within one workflow task.
+func locally(within context.Context, options workflow.LocalActivityOptions, perform Attempt) (given Answer) {
+	if options.ScheduleToCloseTimeout > 0 {
+		budget, cancel := context.WithTimeout(within, options.ScheduleToCloseTimeout)
+		defer cancel()
+		within = budget
+	}
 	for attempt := int32(1); ; attempt++ {
-		var given Answer
-		o.run.playing(func() {
-			given = o.run.Temporal.Local(func(within context.Context) Answer {
-				if attempt > 1 {
-					time.Sleep(options.RetryPolicy.InitialInterval)
-				}
-				within, cancel := context.WithTimeout(within, options.StartToCloseTimeout)
-				defer cancel()
-				return perform(within)
-			})
-		})
-		if tried.answer = &given; given.Err == nil || Final(given.Err) || attempt == options.RetryPolicy.MaximumAttempts {
-			return tried
+		bounded, cancel := context.WithTimeout(within, options.StartToCloseTimeout)
+		given = perform(bounded)
+		cancel()
+		if given.Err == nil || Final(given.Err) || attempt == options.RetryPolicy.MaximumAttempts {
+			return given
+		}
+		select {
+		case <-within.Done():
+			return given
+		case <-time.After(options.RetryPolicy.InitialInterval):
 		}
 	}
 }
 
 func (o *outbound) ExecuteActivity(ctx workflow.Context, name string, arguments ...any) workflow.Future {
 	options := workflow.GetActivityOptions(ctx)
-	o.run.Temporal.Call(o.run.Attempt(name, arguments, false), Options{
+	number := o.run.Temporal.Call(o.run.Attempt(name, arguments, false), Options{
 		First: options.RetryPolicy.InitialInterval, Last: options.RetryPolicy.MaximumInterval,
-		Attempt: options.StartToCloseTimeout, Budget: options.ScheduleToCloseTimeout,
+		Attempt: options.StartToCloseTimeout, Heartbeat: options.HeartbeatTimeout, Budget: options.ScheduleToCloseTimeout,
 	})
-	o.run.call = &activity{run: o.run, ctx: ctx}
-	return o.run.call
+	future := &called{run: o.run, ctx: ctx, number: number, waits: options.WaitForCancellation}
+	o.run.calls = append(o.run.calls, future)
+	return future
 }
 
-func (o *outbound) ExecuteChildWorkflow(workflow.Context, string, ...any) workflow.ChildWorkflowFuture {
-	panic("child workflows are not played here")
+func (o *outbound) SideEffect(ctx workflow.Context, make func(workflow.Context) any) converter.EncodedValue {
+	noted := o.run.Temporal.Note(func() any {
+		payloads, err := converter.GetDefaultDataConverter().ToPayloads(make(ctx))
+		if err != nil {
+			panic(err)
+		}
+		return payloads
+	})
+	return client.NewValue(noted.(*commonpb.Payloads))
 }
 
-func (o *outbound) SideEffect(workflow.Context, func(workflow.Context) any) converter.EncodedValue {
-	panic("side effects are not played here")
-}
-
-// activity is the future of one.
-type activity struct {
+// called is the future of an activity.
+type called struct {
 	run    *Run
 	ctx    workflow.Context
-	answer *Answer
+	number int
+	// waits says that a cancelled activity ends when its attempt does; cancelled that Temporal knows.
+	waits, cancelled bool
+	answer           *Answer
 }
 
-func (a *activity) IsReady() bool { return a.answer != nil }
+func (a *called) IsReady() bool {
+	a.heed()
+	return a.answer != nil
+}
 
-// Get waits for the answer. An activity whose context is cancelled is given up first.
-func (a *activity) Get(_ workflow.Context, into any) error {
-	for a.answer == nil {
-		if a.ctx.Err() == nil {
-			a.run.next()
-			continue
-		}
-		a.run.playing(func() { a.run.take(a.run.Temporal.GiveUp(sdk.NewCanceledError())) })
+// heed cancels the activity where its context is.
+func (a *called) heed() {
+	if a.answer != nil || a.cancelled || a.ctx.Err() == nil {
+		return
+	}
+	a.cancelled = true
+	if a.waits {
+		a.run.Temporal.Cancel(a.number)
+		return
+	}
+	a.run.Temporal.Abandon(a.number)
+	a.answer = &Answer{Err: sdk.NewCanceledError()}
+}
+
+// Get waits for the answer.
+func (a *called) Get(_ workflow.Context, into any) error {
+	for !a.IsReady() {
+		a.run.next()
 	}
 	if a.answer.Err != nil || into == nil {
 		return a.answer.Err

@@ -13,32 +13,38 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Signal is what a workflow hears of. One without a name says that the history is long.
+// Signal is what a workflow hears of. One without a name is about a child, or says that the history is long.
 type Signal struct {
 	Name     string
 	Argument any
 }
 
-// Run plays a workflow function, the real one, on the SDK's contexts, coroutines and signal channels. Activities, timers and waits
-// for them are Temporal's of this package, which an interceptor puts in the place of the SDK's. So a process can be lost at any
+// Run plays a workflow function, the real one, on the SDK's contexts, coroutines and signal channels. Activities, children, timers and
+// waits for them are Temporal's of this package, which an interceptor puts in the place of the SDK's. So a process can be lost at any
 // time, and the next one plays the history again.
 //
-// The workflow has one coroutine that waits, and one regular activity at a time.
+// The workflow has one coroutine that waits.
 type Run struct {
 	Temporal *Temporal[Signal]
 	// Attempt makes attempts of an activity.
 	Attempt func(activity string, arguments []any, local bool) Attempt
+	// Child starts a child; nil where the workflow has none. What becomes of it comes as Signals.
+	Child func(id, workflow string, arguments []any)
 	// Register registers the workflow, and Interceptor is what its worker needs.
 	Register    func(worker.WorkflowRegistry)
 	Interceptor interceptor.WorkerInterceptor
+	// Started is when the first run of the workflow was started; zero for now.
+	Started time.Time
+	// Rests is called whenever the workflow waits; nil for nothing.
+	Rests func()
 
 	environment *testsuite.TestWorkflowEnvironment
 	// ctx and inbound are where signals are handed to.
-	ctx     workflow.Context
-	inbound interceptor.WorkflowInboundInterceptor
-	timers  []*timer
-	// call is the regular activity under way.
-	call *activity
+	ctx      workflow.Context
+	inbound  interceptor.WorkflowInboundInterceptor
+	timers   []*timer
+	calls    []*called
+	children map[string]*child
 	// why is the panic that ended the process.
 	why any
 }
@@ -47,13 +53,16 @@ type Run struct {
 func (r *Run) Execute(name, id string, input any) error {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(Silent())
-	r.environment = suite.NewTestWorkflowEnvironment()
+	r.environment, r.children = suite.NewTestWorkflowEnvironment(), map[string]*child{}
 	r.environment.SetTestTimeout(math.MaxInt64)
 	r.environment.SetWorkerOptions(worker.Options{
 		DeadlockDetectionTimeout: math.MaxInt64,
 		Interceptors:             []interceptor.WorkerInterceptor{&playing{run: r}, r.Interceptor},
 	})
 	r.environment.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id})
+	if !r.Started.IsZero() {
+		r.environment.SetStartTime(r.Started)
+	}
 	r.Register(only{r.environment, name})
 	r.environment.ExecuteWorkflow(name, input)
 	if r.why != nil {
@@ -63,6 +72,15 @@ func (r *Run) Execute(name, id string, input any) error {
 		panic(Unheard{})
 	}
 	return r.environment.GetWorkflowError()
+}
+
+// Query asks the workflow, while it waits.
+func (r *Run) Query(name string, question, answer any) error {
+	value, err := r.environment.QueryWorkflow(name, question)
+	if err != nil {
+		return err
+	}
+	return value.Get(answer)
 }
 
 // Unheard is the panic that ends a task in which a workflow has ended that has not heard all. Temporal does not take such an end:
@@ -126,6 +144,9 @@ func (r *Run) playing(do func()) {
 
 // next waits for the next task.
 func (r *Run) next() {
+	for _, one := range r.calls {
+		one.heed()
+	}
 	r.timers = slices.DeleteFunc(r.timers, (*timer).IsReady)
 	var until time.Time
 	for _, one := range r.timers {
@@ -133,25 +154,50 @@ func (r *Run) next() {
 			until = one.at
 		}
 	}
+	if r.Rests != nil {
+		r.Rests()
+	}
 	r.playing(func() { r.take(r.Temporal.Wait(until)) })
 }
 
 // take hands what a task begins with to the workflow.
 func (r *Run) take(begun *Task[Signal]) {
+	r.environment.SetCurrentHistoryLength(r.Temporal.Length())
 	for _, signal := range begun.Messages {
-		if signal.Name == "" {
-			r.environment.SetContinueAsNewSuggested(true)
-			continue
-		}
-		payloads, err := converter.GetDefaultDataConverter().ToPayloads(signal.Argument)
-		if err == nil {
-			err = r.inbound.HandleSignal(r.ctx, &interceptor.HandleSignalInput{SignalName: signal.Name, Arg: payloads})
-		}
-		if err != nil {
-			panic(err)
+		r.hear(signal)
+	}
+	if begun.Answer != nil {
+		for _, one := range r.calls {
+			if one.number == begun.Call {
+				one.answer = begun.Answer
+			}
 		}
 	}
-	if begun.Answer != nil && r.call != nil {
-		r.call.answer, r.call = begun.Answer, nil
+	r.calls = slices.DeleteFunc(r.calls, func(one *called) bool { return one.answer != nil })
+}
+
+func (r *Run) hear(signal Signal) {
+	switch argument := signal.Argument.(type) {
+	case ChildBegun:
+		if known := r.children[argument.ID]; known != nil {
+			known.begun = true
+		}
+		return
+	case ChildEnded:
+		if known := r.children[argument.ID]; known != nil {
+			known.ended = &argument
+		}
+		return
+	}
+	if signal.Name == "" {
+		r.environment.SetContinueAsNewSuggested(true)
+		return
+	}
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(signal.Argument)
+	if err == nil {
+		err = r.inbound.HandleSignal(r.ctx, &interceptor.HandleSignalInput{SignalName: signal.Name, Arg: payloads})
+	}
+	if err != nil {
+		panic(err)
 	}
 }

@@ -2,13 +2,14 @@ package play
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 )
 
 // Temporal is what Temporal does for a workflow: it keeps the history, and has a process that has lost its memory play that again
 // before it goes on. Message is what a workflow hears of.
 type Temporal[Message any] struct {
+	hearing
 	Agenda *Agenda
 	// Lost reports whether the process is lost.
 	Lost func() bool
@@ -17,33 +18,37 @@ type Temporal[Message any] struct {
 	recorded bool
 	// Inbox are the messages that have come since the last task began.
 	Inbox []Message
+	// left are attempts that go on though Temporal does not want their answers.
+	left []*running
 
 	// What follows is the process's, and is lost with it.
 
 	alive context.Context
-	// played are the tasks that the workflow has begun, and answered the answers of local activities that it has taken in the
-	// last of them.
-	played, answered int
-	// attempt is that of a local activity under way, call the regular activity.
-	attempt *Running
-	call    *call
+	// played are the tasks that the workflow has begun, locals and notes the answers of local activities and the notes that it has
+	// taken in the last of them.
+	played, locals, notes int
+	// attempt is that of a local activity under way, calls are the regular activities, asked is how many there were.
+	attempt *running
+	calls   []*call
+	asked   int
+	// commands are what Temporal does when the task is completed.
+	commands []func()
 }
 
 // Task is a workflow task.
 type Task[Message any] struct {
 	At       time.Time
 	Messages []Message
-	// Answer is that of the regular activity whose end began the task; nil for another reason.
+	// Call and Answer are those of the regular activity whose end began the task; none for another reason.
+	Call   int
 	Answer *Answer
-	// local are the answers of the local activities that ran in it.
-	local []Answer
+	// locals are the answers of the local activities that ran in it, notes what it has noted.
+	locals []Answer
+	notes  []any
 }
 
 // LostProcess is the panic that ends a process.
 type LostProcess struct{}
-
-// ErrGaveWay says that a call was given up for something that came meanwhile.
-var ErrGaveWay = errors.New("the call gave way")
 
 // NewTemporal returns a Temporal in which no workflow has run yet.
 func NewTemporal[Message any](agenda *Agenda, lost func() bool) *Temporal[Message] {
@@ -52,39 +57,85 @@ func NewTemporal[Message any](agenda *Agenda, lost func() bool) *Temporal[Messag
 
 // next begins the next workflow task: that of the history, or as soon as there is a reason for another one.
 func (t *Temporal[Message]) next(reason func() *Task[Message]) *Task[Message] {
+	commands := t.commands
+	t.commands = nil
 	if t.played == len(t.History) {
 		t.recorded = true
+		for _, carryOut := range commands {
+			carryOut()
+		}
 		begun := reason()
 		t.History, t.recorded = append(t.History, begun), false
 	}
-	t.played, t.answered = t.played+1, 0
-	if t.Task().Answer != nil {
-		t.call = nil
-	}
+	t.played, t.locals, t.notes = t.played+1, 0, 0
+	t.calls = slices.DeleteFunc(t.calls, func(c *call) bool { return c.number == t.Task().Call })
 	return t.Task()
 }
 
 // Task is the task that goes on.
 func (t *Temporal[Message]) Task() *Task[Message] { return t.History[t.played-1] }
 
+// Length is how many events the history has, up to the task that goes on.
+func (t *Temporal[Message]) Length() (events int) {
+	for _, task := range t.History[:t.played] {
+		events += 3 + len(task.Messages) + len(task.locals) + len(task.notes)
+		if task.Answer != nil {
+			events += 3
+		}
+	}
+	return events
+}
+
 // begun is a task that begins now.
-func (t *Temporal[Message]) begun(answer *Answer) *Task[Message] {
-	begun := &Task[Message]{At: time.Now().UTC(), Messages: t.Inbox, Answer: answer}
+func (t *Temporal[Message]) begun(call int, answer *Answer) *Task[Message] {
+	begun := &Task[Message]{At: time.Now().UTC(), Messages: t.Inbox, Call: call, Answer: answer}
 	t.Inbox = nil
 	return begun
 }
 
 // Next begins a task at once, whatever has come.
 func (t *Temporal[Message]) Next() *Task[Message] {
-	return t.next(func() *Task[Message] { return t.begun(nil) })
+	return t.next(func() *Task[Message] { return t.begun(0, nil) })
+}
+
+// Wait waits for a message, for the answer of a regular activity or until a time; a zero one never comes.
+func (t *Temporal[Message]) Wait(until time.Time) *Task[Message] {
+	return t.next(func() *Task[Message] { return t.come(until) })
+}
+
+// Command has Temporal do something when the task is completed, and once.
+func (t *Temporal[Message]) Command(carryOut func()) { t.commands = append(t.commands, carryOut) }
+
+// Note returns what was noted in the history at this place, or notes it.
+func (t *Temporal[Message]) Note(make func() any) any {
+	task := t.Task()
+	if t.notes == len(task.notes) {
+		task.notes = append(task.notes, make())
+	}
+	t.notes++
+	return task.notes[t.notes-1]
+}
+
+// Local runs a local activity. Its answer is in the history when the task is completed.
+func (t *Temporal[Message]) Local(perform Attempt) Answer {
+	task := t.Task()
+	if t.locals == len(task.locals) {
+		t.attempt = start(t.alive, t.Agenda, perform, 0, 0)
+		given := t.Agenda.answer(t.attempt)
+		t.attempt = nil
+		t.lose()
+		task.locals = append(task.locals, given)
+	}
+	t.locals++
+	return task.locals[t.locals-1]
 }
 
 // Restart has another process play the history. A task that was lost begins anew; the messages that have come since are in it.
 func (t *Temporal[Message]) Restart(alive context.Context) {
-	t.alive, t.played, t.answered, t.call = alive, 0, 0, nil
+	t.alive, t.played, t.locals, t.notes, t.asked, t.calls, t.commands = alive, 0, 0, 0, 0, nil, nil
 	if last := len(t.History) - 1; last >= 0 && !t.recorded {
 		lost := t.History[last]
-		again := t.begun(lost.Answer)
+		again := t.begun(lost.Call, lost.Answer)
 		again.Messages = append(lost.Messages, again.Messages...)
 		t.History[last] = again
 	}
@@ -93,42 +144,42 @@ func (t *Temporal[Message]) Restart(alive context.Context) {
 // Anew drops the history, for a workflow that starts anew.
 func (t *Temporal[Message]) Anew() { t.History, t.recorded, t.Inbox = nil, true, nil }
 
-// Forget takes Temporal back to what it was at an earlier time, as a restored backup does. What has come since is lost.
-func (t *Temporal[Message]) Forget(since time.Time) {
-	for len(t.History) > 0 && t.History[len(t.History)-1].At.After(since) {
-		t.History = t.History[:len(t.History)-1]
+// Forget takes Temporal back to what it was at an earlier time, as a restored backup does. What has come since is lost; it is
+// returned.
+func (t *Temporal[Message]) Forget(since time.Time) (lost []Message) {
+	kept := len(t.History)
+	for kept > 0 && t.History[kept-1].At.After(since) {
+		kept--
 	}
-	t.recorded, t.Inbox = true, nil
+	for _, task := range t.History[kept:] {
+		lost = append(lost, task.Messages...)
+	}
+	lost = append(lost, t.Inbox...)
+	t.History, t.recorded, t.Inbox = t.History[:kept], true, nil
+	return lost
 }
 
-// End waits for the end of what went on in a process that is lost.
-func (t *Temporal[Message]) End() {
+// Leave leaves what goes on in a process to itself: Temporal wants nothing of it any more.
+func (t *Temporal[Message]) Leave() {
 	if t.attempt != nil {
-		<-t.attempt.done
+		t.left = append(t.left, t.attempt)
 	}
-	if call := t.call; call != nil && call.running != nil {
-		<-call.running.done
+	for _, c := range t.calls {
+		if c.running != nil {
+			c.running.givenUp.Store(true)
+			t.left = append(t.left, c.running)
+		}
 	}
-	t.attempt, t.call = nil, nil
+	t.attempt, t.calls = nil, nil
 }
 
-// Wait waits for a message, for the answer of the regular activity under way or until a time; a zero one never comes.
-func (t *Temporal[Message]) Wait(until time.Time) *Task[Message] {
-	return t.next(func() *Task[Message] { return t.come(until) })
-}
-
-// Local runs an attempt of a local activity. Its answer is in the history when the task is completed.
-func (t *Temporal[Message]) Local(perform Attempt) Answer {
-	task := t.Task()
-	if t.answered == len(task.local) {
-		t.attempt = start(t.alive, perform, 0)
-		given := t.Agenda.Answer(t.attempt, nil)
-		t.attempt = nil
-		t.lose()
-		task.local = append(task.local, *given)
+// End waits for the end of what went on in processes that are lost.
+func (t *Temporal[Message]) End() {
+	t.Leave()
+	for _, one := range t.left {
+		<-one.done
 	}
-	t.answered++
-	return task.local[t.answered-1]
+	t.left = nil
 }
 
 // lose ends the process where it is lost.

@@ -1,0 +1,62 @@
+package histories
+
+import (
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// drawFault draws what goes wrong, and when.
+func drawFault(t *rapid.T, minutes int) step {
+	minute := rapid.IntRange(2, minutes-1).Draw(t, "goes wrong at")
+	distance := rapid.SampledFrom([]time.Duration{-5 * time.Second, -time.Second, time.Second, 4 * time.Second, 20 * time.Second}).Draw(t, "goes wrong beside")
+	draw := rapid.SampledFrom([]func(*rapid.T, int) fault{
+		drawRestore, drawReset, drawEtcd, drawAnew, drawAnswers, drawAnswers, drawAnswers, drawLate, drawSlow, drawDeaf, drawStill, drawRemade,
+	}).Draw(t, "fault")
+	return faulty(30*time.Second+time.Duration(minute)*time.Minute+distance, draw(t, minute))
+}
+
+// drawAgo draws how long ago something was that is restored: a minute up to all that there was.
+func drawAgo(t *rapid.T, minute int) time.Duration {
+	ago := time.Duration(rapid.IntRange(1, minute).Draw(t, "minutes ago")) * time.Minute
+	return ago + rapid.SampledFrom([]time.Duration{0, 7 * time.Second, 31 * time.Second, 59 * time.Second}).Draw(t, "and seconds")
+}
+
+func drawRestore(t *rapid.T, minute int) fault { return temporalRestored{drawAgo(t, minute)} }
+func drawReset(t *rapid.T, minute int) fault   { return workflowReset{drawAgo(t, minute)} }
+func drawEtcd(t *rapid.T, minute int) fault    { return etcdRestored{drawAgo(t, minute-1)} }
+func drawAnew(*rapid.T, int) fault             { return begunAnew{} }
+func drawRemade(*rapid.T, int) fault           { return madeAgain{} }
+
+var lasts = []time.Duration{5 * time.Second, 20 * time.Second, time.Minute, 3 * time.Minute}
+
+func drawAnswers(t *rapid.T, _ int) fault {
+	drawn := answers{
+		Kind: rapid.SampledFrom(kinds).Draw(t, "requests"),
+		Code: rapid.SampledFrom([]string{"500", "503", "504", "409", "429", "403", "webhook"}).Draw(t, "code"),
+		Of:   rapid.SampledFrom([]int{100, 10, 1}).Draw(t, "one in"),
+	}
+	drawn.Lasts = time.Hour
+	if drawn.Of == 1 {
+		drawn.Lasts = time.Minute
+	}
+	if drawn.Code == "webhook" {
+		drawn.Kind = "create jobs"
+	}
+	drawn.Lands = !proves(answerOf(drawn.Code)) && rapid.IntRange(0, 3).Draw(t, "lands") == 3
+	return drawn
+}
+
+func drawLate(t *rapid.T, _ int) fault {
+	return landsLate{After: 30 * time.Second, Lasts: rapid.SampledFrom(lasts).Draw(t, "for")}
+}
+
+func drawSlow(t *rapid.T, _ int) fault {
+	return slow{
+		Kind: rapid.SampledFrom(kinds).Draw(t, "requests"), Of: rapid.SampledFrom([]int{10, 1}).Draw(t, "one in"), Takes: 40 * time.Second,
+		Lasts: rapid.SampledFrom(lasts).Draw(t, "for"), Lands: rapid.Bool().Draw(t, "lands"),
+	}
+}
+
+func drawDeaf(t *rapid.T, _ int) fault  { return deaf{rapid.SampledFrom(lasts).Draw(t, "for")} }
+func drawStill(t *rapid.T, _ int) fault { return standsStill{time.Minute} }

@@ -1,0 +1,147 @@
+package histories
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+const (
+	// hearsWithin is how soon a signal is heard, hearsAfter how soon after the call under way has its answer, or is given up.
+	hearsWithin = 10 * time.Second
+	hearsAfter  = 5 * time.Second
+)
+
+// steering finds signals that were not heard in time, and writes of spec.suspend that no signal asks for.
+func (o outcome) steering() (wrong []string) {
+	for i, signal := range o.signals {
+		until := o.patience(signal.at)
+		heard := slices.ContainsFunc(o.taken, func(one taken) bool {
+			return one.what == "heard" && !one.at.Before(signal.at) && !one.at.After(until)
+		})
+		if !heard && !o.upset(signal.at, until) && until.Before(o.end()) {
+			wrong = append(wrong, fmt.Sprintf("signal %d of %s was not heard until %s", i+1, signal.at.Format(time.TimeOnly), until.Format(time.TimeOnly)))
+		}
+	}
+	for _, one := range o.taken {
+		if one.what == "steer" && o.scenario.Spec.PauseAfterFailures == nil && !o.steered(one) {
+			wrong = append(wrong, fmt.Sprintf("spec.suspend was written at %s, though no signal since the last loss asks for it", one.at.Format(time.TimeOnly)))
+		}
+	}
+	return wrong
+}
+
+// patience is until when a signal is to be heard: calls may have been under way, and no process there.
+func (o outcome) patience(at time.Time) time.Time {
+	until := at.Add(hearsWithin)
+	for _, one := range o.asked {
+		if one.sent.After(at) || one.answered.Before(at) {
+			continue
+		}
+		if after := one.answered.Add(hearsAfter); after.After(until) {
+			until = after
+		}
+	}
+	for _, one := range o.away {
+		if !one.from.After(until) && !one.to.Before(at) {
+			until = until.Add(one.to.Sub(one.from))
+		}
+	}
+	return until
+}
+
+// upset reports whether a signal may be lost, or come to another object.
+func (o outcome) upset(from, to time.Time) bool {
+	during := func(at time.Time) bool { return !at.Before(from) && !at.After(to) }
+	return slices.ContainsFunc(o.forgot, during) || slices.ContainsFunc(o.taken, func(one taken) bool {
+		return (one.what == "made" || one.what == "restore") && during(one.at)
+	})
+}
+
+// steered reports whether a signal asks for a write of spec.suspend: one that has come since Temporal has forgotten something last.
+func (o outcome) steered(write taken) bool {
+	var since time.Time
+	for _, at := range o.forgot {
+		if !at.After(write.at) {
+			since = at
+		}
+	}
+	return slices.ContainsFunc(o.signals, func(signal steered) bool { return !signal.at.Before(since) && !signal.at.After(write.at) })
+}
+
+// lateness finds scheduled runs that have started later than they may, or not at all.
+func (o outcome) lateness() (wrong []string) {
+	for _, at := range o.scenario.Runs {
+		if !o.ran(at) {
+			wrong = append(wrong, fmt.Sprintf("%s has not run", at.Format(time.TimeOnly)))
+		}
+	}
+	if o.scenario.Prompt == 0 {
+		return wrong
+	}
+	for _, one := range o.taken {
+		if one.what != "create" {
+			continue
+		}
+		if at, manual := scheduledTime(one.job); !manual && one.at.Sub(at) > o.scenario.Prompt {
+			wrong = append(wrong, fmt.Sprintf("%s was created %s late", one.job.Name, one.at.Sub(at)))
+		}
+	}
+	for _, at := range o.named() {
+		if !o.ran(at) {
+			wrong = append(wrong, fmt.Sprintf("%s has not run", at.Format(time.TimeOnly)))
+		}
+	}
+	return wrong
+}
+
+// proved reports whether the API server has answered the create of a run with what proves that nothing was made, and nothing else was
+// wrong meanwhile.
+func (o outcome) proved(entry ledger.Entry) bool {
+	for _, one := range o.away {
+		if !one.from.After(entry.Recorded) && !one.to.Before(entry.Scheduled) {
+			return false
+		}
+	}
+	name, answered, proof := names.ScheduledJob(cronJob, entry.Scheduled), 0, 0
+	for _, one := range o.taken {
+		if one.what == "refused" && one.name == name && !one.at.After(entry.Recorded) {
+			answered++
+			if proves(one.err) {
+				proof++
+			}
+		}
+	}
+	return proof > 0 && proof == answered
+}
+
+// noteLasts is how long what ostinato.dev/last-schedule-time says counts.
+const noteLasts = time.Hour
+
+// mayRun reports whether a run is of a time after the CronJob was made, or of one that the note of a move says is missing.
+func (o outcome) mayRun(one taken, at time.Time) bool {
+	made := o.begin
+	for _, before := range o.taken {
+		if before.what == "made" && !before.at.After(one.at) {
+			made = before.at
+		}
+	}
+	if !at.Before(made.Truncate(time.Second)) {
+		return true
+	}
+	note := o.scenario.Notes[names.LastScheduleTimeAnnotation]
+	last, when, noted := strings.Cut(note, " noted ")
+	ran, err := time.Parse(time.RFC3339, last)
+	if err != nil || !at.After(ran) {
+		return false
+	}
+	if !noted {
+		return !at.Before(made.Add(-noteLasts))
+	}
+	written, err := time.Parse(time.RFC3339, when)
+	return err == nil && !made.Before(written) && made.Sub(written) <= noteLasts
+}

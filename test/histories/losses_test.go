@@ -1,0 +1,81 @@
+package histories
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// losses are scenarios in which Temporal or etcd forgets what has come since some time.
+func losses() []scenario {
+	forgetful := cron("*/10 * * * *", batchv1.AllowConcurrent)
+	forgetful.SuccessfulJobsHistoryLimit = ptr.To[int32](0)
+	alone := cron("*/10 * * * *", batchv1.ForbidConcurrent)
+	alone.SuccessfulJobsHistoryLimit = ptr.To[int32](0)
+	return []scenario{
+		{
+			Name: "Temporal forgets runs of a CronJob that is suspended then", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
+			Steps: []step{suspending(31 * time.Minute), faulty(35*time.Minute, temporalRestored{23 * time.Minute}), resuming(38 * time.Minute)},
+		},
+		{
+			Name: "Temporal forgets runs, and an edit of the template", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
+			Steps: []step{templated(31 * time.Minute), faulty(35*time.Minute, temporalRestored{23 * time.Minute})},
+		},
+		{
+			Name: "Temporal forgets that a run has ended", Spec: alone,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute, Courses: []course{{Takes: 5 * time.Minute}},
+			Steps: []step{faulty(35*time.Minute+30*time.Second, temporalRestored{23 * time.Minute})},
+		},
+		{
+			Name: "Temporal forgets a run that goes on", Spec: alone,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute, Courses: []course{{Takes: 12 * time.Minute}},
+			Steps: []step{faulty(9*time.Minute+35*time.Second, temporalRestored{time.Minute})},
+		},
+		{
+			Name: "Temporal forgets a trigger", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
+			Steps: []step{
+				{At: 25 * time.Minute, Does: "trigger"}, faulty(35*time.Minute, temporalRestored{23 * time.Minute}), {At: 36 * time.Minute, Does: "trigger"},
+			},
+		},
+		{
+			Name: "the workflow is reset, and a trigger comes after that", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
+			Steps: []step{
+				{At: 25 * time.Minute, Does: "trigger"}, faulty(35*time.Minute, workflowReset{23 * time.Minute}), {At: 36 * time.Minute, Does: "trigger"},
+			},
+		},
+		{
+			Name: "the workflow is reset to before a suspension that is over", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 75 * time.Minute,
+			Steps: []step{
+				{At: 15 * time.Minute, Does: "suspend"}, resuming(22 * time.Minute), faulty(55*time.Minute, workflowReset{45 * time.Minute}),
+			},
+		},
+		{
+			Name: "the workflow is reset while a run goes on", Spec: alone,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute, Courses: []course{{Takes: 12 * time.Minute}},
+			Steps: []step{faulty(15*time.Minute, workflowReset{10 * time.Minute})},
+		},
+		{
+			Name: "etcd forgets runs whose Jobs are gone", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
+			Steps: []step{faulty(35*time.Minute, etcdRestored{20 * time.Minute})},
+		},
+		{
+			Name: "etcd forgets a run that goes on", Spec: alone,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute, Courses: []course{{Takes: 12 * time.Minute}},
+			Steps: []step{faulty(12*time.Minute, etcdRestored{5 * time.Minute})},
+		},
+		{
+			Name: "a Job is made by hand for a time behind one that waits", Spec: cron("*/10 * * * *", ostinatov1.QueueConcurrent),
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute, Courses: []course{{Takes: 15 * time.Minute}, {Takes: 20 * time.Second}},
+			Steps: []step{{At: 21 * time.Minute, Does: "by hand"}},
+		},
+	}
+}
