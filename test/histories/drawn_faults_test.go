@@ -4,16 +4,29 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// drawFault draws what goes wrong, and when.
-func drawFault(t *rapid.T, minutes int) step {
-	minute := rapid.IntRange(2, minutes-1).Draw(t, "goes wrong at")
-	distance := rapid.SampledFrom([]time.Duration{-5 * time.Second, -time.Second, time.Second, 4 * time.Second, 20 * time.Second}).Draw(t, "goes wrong beside")
+// drawFault draws what goes wrong, mostly close to a time at which a run is due, and a signal that comes after it.
+func drawFault(t *rapid.T, s scenario) (drawn []step) {
+	minute := rapid.IntRange(2, int(s.Lasts/time.Minute)-1).Draw(t, "goes wrong at")
+	at := 30*time.Second + time.Duration(minute)*time.Minute
+	due := timesOf(schedule.SpecOf(&ostinatov1.CronJob{Spec: s.Spec}), s.Begins.Add(2*time.Minute), s.Begins.Add(s.Lasts))
+	if len(due) > 0 && rapid.IntRange(0, 2).Draw(t, "beside a run") > 0 {
+		at = rapid.SampledFrom(due).Draw(t, "due").Sub(s.Begins)
+	}
+	at += rapid.SampledFrom([]time.Duration{-5 * time.Second, -time.Second, time.Second, 4 * time.Second, 20 * time.Second}).Draw(t, "distance")
 	draw := rapid.SampledFrom([]func(*rapid.T, int) fault{
 		drawRestore, drawReset, drawEtcd, drawAnew, drawAnswers, drawAnswers, drawAnswers, drawLate, drawSlow, drawDeaf, drawStill, drawRemade,
 	}).Draw(t, "fault")
-	return faulty(30*time.Second+time.Duration(minute)*time.Minute+distance, draw(t, minute))
+	drawn = append(drawn, faulty(at, draw(t, max(int(at/time.Minute), 2))))
+	if signal := rapid.SampledFrom([]string{"", "", "", "suspend", "resume", "trigger"}).Draw(t, "signal"); signal != "" {
+		later := rapid.SampledFrom([]time.Duration{time.Second, 3 * time.Second, 8 * time.Second, 25 * time.Second, 90 * time.Second}).Draw(t, "later")
+		drawn = append(drawn, step{At: at + later, Does: signal})
+	}
+	return drawn
 }
 
 // drawAgo draws how long ago something was that is restored: a minute up to all that there was.

@@ -322,6 +322,10 @@ func (o outcome) contradictions() (wrong []string) {
 }
 
 func (o outcome) contradiction(entry ledger.Entry) string {
+	if entry.Recorded.IsZero() {
+		// It was taken from the status, which does not say when.
+		entry.Recorded = o.end()
+	}
 	created := slices.ContainsFunc(o.taken, func(one taken) bool {
 		if one.what != "create" && one.what != "by hand" {
 			return false

@@ -33,8 +33,8 @@ func drawScenario(t *rapid.T) scenario {
 	for range rapid.IntRange(0, 6).Draw(t, "steps") {
 		s.Steps = append(s.Steps, drawStep(t, int(s.Lasts/time.Minute)))
 	}
-	for range rapid.SampledFrom([]int{0, 0, 1, 1, 2}).Draw(t, "faults") {
-		s.Steps = append(s.Steps, drawFault(t, int(s.Lasts/time.Minute)))
+	for range rapid.SampledFrom([]int{0, 1, 1, 2, 3}).Draw(t, "faults") {
+		s.Steps = append(s.Steps, drawFault(t, s)...)
 	}
 	s.Losses = rapid.SliceOfN(rapid.IntRange(0, 999), drawnLosses, drawnLosses).Draw(t, "losses")
 	return s

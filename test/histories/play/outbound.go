@@ -56,14 +56,14 @@ func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, name string, argum
 	perform := o.run.Attempt(name, arguments, true)
 	tried := &called{run: o.run, ctx: ctx}
 	o.run.playing(func() {
-		given := o.run.Temporal.Local(func(within context.Context) Answer { return locally(within, options, perform) })
+		given := o.run.Temporal.Local(func(within context.Context) Answer { return o.locally(within, options, perform) })
 		tried.answer = &given
 	})
 	return tried
 }
 
-// locally makes the attempts of a local activity, within one workflow task.
-func locally(within context.Context, options workflow.LocalActivityOptions, perform Attempt) (given Answer) {
+// locally makes the attempts of a local activity, within one workflow task, as long as its process is there.
+func (o *outbound) locally(within context.Context, options workflow.LocalActivityOptions, perform Attempt) (given Answer) {
 	if options.ScheduleToCloseTimeout > 0 {
 		budget, cancel := context.WithTimeout(within, options.ScheduleToCloseTimeout)
 		defer cancel()
@@ -73,7 +73,7 @@ func locally(within context.Context, options workflow.LocalActivityOptions, perf
 		bounded, cancel := context.WithTimeout(within, options.StartToCloseTimeout)
 		given = perform(bounded)
 		cancel()
-		if given.Err == nil || Final(given.Err) || attempt == options.RetryPolicy.MaximumAttempts {
+		if given.Err == nil || Final(given.Err) || attempt == options.RetryPolicy.MaximumAttempts || o.run.Temporal.Lost() {
 			return given
 		}
 		select {
