@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,12 +45,12 @@ func (c *cluster) makeAgain() (old *ostinatov1.CronJob) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	old = c.stored()
-	must(c.cronJobs.Vanish(namespace, cronJob))
-	c.made[cronJob]++
+	must(c.cronJobs.Vanish(c.namespace, c.name))
+	c.made[c.name]++
 	again := &ostinatov1.CronJob{
 		TypeMeta: old.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: cronJob, UID: types.UID(cronUID + "-" + string(rune('a'+c.made[cronJob]))), Generation: 1,
+			Namespace: c.namespace, Name: c.name, UID: types.UID(fmt.Sprintf("%s-cron-uid-%d", c.name, c.made[c.name])), Generation: 1,
 			ResourceVersion: c.next(), CreationTimestamp: metav1.NewTime(time.Now().UTC().Truncate(time.Second)), Annotations: old.Annotations,
 		},
 		Spec: old.Spec,

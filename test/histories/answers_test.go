@@ -55,12 +55,14 @@ func (l landsLate) meets(request asked) bool { return request.what == "create jo
 func (l landsLate) oneIn() int               { return 1 }
 func (l landsLate) fate() fate               { return fate{err: answerOf("504"), later: l.After} }
 
-// slow has requests of a kind take long. Lands says that one is carried out though its client has given it up.
+// slow has requests of a kind take long, and be answered with an error then where Fails says so. Lands says that one is carried out
+// though its client has given it up.
 type slow struct {
 	Kind         string
 	Of           int
 	Takes, Lasts time.Duration
 	Lands        bool
+	Fails        string
 }
 
 func (s slow) String() string {
@@ -82,4 +84,10 @@ func (s slow) plan(w *world, at time.Time) {
 func (s slow) trait() trait             { return trait{requests: true} }
 func (s slow) meets(request asked) bool { return request.concerns(s.Kind) }
 func (s slow) oneIn() int               { return s.Of }
-func (s slow) fate() fate               { return fate{takes: s.Takes, lands: s.Lands} }
+
+func (s slow) fate() fate {
+	if s.Fails != "" {
+		return fate{takes: s.Takes, err: answerOf(s.Fails)}
+	}
+	return fate{takes: s.Takes, lands: s.Lands}
+}

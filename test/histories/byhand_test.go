@@ -11,19 +11,20 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// madeByHand makes a Job by hand for the scheduled time after the next one.
+// madeByHand makes a Job by hand for the scheduled time that has come last.
 func (w *world) madeByHand() {
 	stored := w.cluster.peek()
-	coming := timesOf(schedule.SpecOf(stored), time.Now().UTC(), time.Now().Add(time.Hour).UTC())
-	at := coming[1]
+	come := timesOf(schedule.SpecOf(stored), time.Now().Add(-time.Hour).UTC(), time.Now().UTC())
+	at := come[len(come)-1]
 	made := k8s.RenderJob(stored, schedule.Start{Name: names.ScheduledJob(cronJob, at), Scheduled: at}, "")
 	w.cluster.mutex.Lock()
 	w.cluster.identify(made)
-	made.Namespace = namespace
-	must(w.cluster.objects.Create(jobs, made, namespace))
+	made.Namespace = w.cluster.namespace
+	must(w.cluster.objects.Create(jobs, made, made.Namespace))
 	w.cluster.note(taken{what: "by hand", job: made})
 	w.cluster.mutex.Unlock()
-	w.jobBegins(made)
+	w.jobGoes(made, course{Takes: 5 * time.Minute})
+	w.agenda.Plan(time.Now().Add(unlistedGrace+offset), w.bridge.looks)
 }
 
 // endsMeanwhile has a run end right before the next delete of it is taken.

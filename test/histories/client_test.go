@@ -126,8 +126,11 @@ func (c *cluster) answeredWith(request asked, err error) error {
 	if c.lost {
 		return errLost
 	}
-	if request.what == "create jobs" && !request.dryRun {
+	switch {
+	case request.what == "create jobs" && !request.dryRun:
 		c.note(taken{what: "refused", name: request.name, err: err})
+	case request.what == "delete jobs":
+		c.note(taken{what: "left", name: request.name, err: err})
 	}
 	return err
 }
@@ -151,37 +154,52 @@ type batchOn struct {
 }
 
 func (b batchOn) Jobs(namespace string) batchclient.JobInterface {
-	return jobsOn{b.BatchV1Interface.Jobs(namespace), b.wire}
+	return jobsOn{b.BatchV1Interface.Jobs(namespace), namespace, b.wire}
 }
 
 type jobsOn struct {
 	batchclient.JobInterface
-	wire wire
+	namespace string
+	wire      wire
+}
+
+// of is the client for the Job of a name.
+func (j jobsOn) of(name string) (wire, batchclient.JobInterface) {
+	to := j.wire.to(j.namespace, ownerOf(name))
+	return to, to.world.cluster.kubernetes.BatchV1().Jobs(j.namespace)
 }
 
 func (j jobsOn) Create(ctx context.Context, job *batchv1.Job, options metav1.CreateOptions) (*batchv1.Job, error) {
+	wire, client := j.of(job.Name)
 	request := asked{what: "create jobs", name: job.Name, dryRun: len(options.DryRun) > 0}
-	return ask(ctx, j.wire, request, func() (*batchv1.Job, error) { return j.JobInterface.Create(ctx, job, options) })
+	return ask(ctx, wire, request, func() (*batchv1.Job, error) { return client.Create(ctx, job, options) })
 }
 
 func (j jobsOn) Get(ctx context.Context, name string, options metav1.GetOptions) (*batchv1.Job, error) {
-	return ask(ctx, j.wire, asked{what: "get jobs", name: name}, func() (*batchv1.Job, error) { return j.JobInterface.Get(ctx, name, options) })
+	wire, client := j.of(name)
+	return ask(ctx, wire, asked{what: "get jobs", name: name}, func() (*batchv1.Job, error) { return client.Get(ctx, name, options) })
 }
 
 func (j jobsOn) List(ctx context.Context, options metav1.ListOptions) (*batchv1.JobList, error) {
+	if j.namespace != j.wire.world.cluster.namespace {
+		// Those of the neighbours are not looked for.
+		return &batchv1.JobList{}, nil
+	}
 	return ask(ctx, j.wire, asked{what: "list jobs"}, func() (*batchv1.JobList, error) { return j.JobInterface.List(ctx, options) })
 }
 
 func (j jobsOn) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
-	_, err := ask(ctx, j.wire, asked{what: "delete jobs", name: name}, func() (struct{}, error) {
-		return struct{}{}, j.JobInterface.Delete(ctx, name, options)
+	wire, client := j.of(name)
+	_, err := ask(ctx, wire, asked{what: "delete jobs", name: name}, func() (struct{}, error) {
+		return struct{}{}, client.Delete(ctx, name, options)
 	})
 	return err
 }
 
 func (j jobsOn) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*batchv1.Job, error) {
-	return ask(ctx, j.wire, asked{what: "patch jobs", name: name}, func() (*batchv1.Job, error) {
-		return j.JobInterface.Patch(ctx, name, kind, data, options, subresources...)
+	wire, client := j.of(name)
+	return ask(ctx, wire, asked{what: "patch jobs", name: name}, func() (*batchv1.Job, error) {
+		return client.Patch(ctx, name, kind, data, options, subresources...)
 	})
 }
 
@@ -191,46 +209,59 @@ type coreOn struct {
 }
 
 func (c coreOn) Pods(namespace string) coreclient.PodInterface {
-	return podsOn{c.CoreV1Interface.Pods(namespace), c.wire}
+	return podsOn{c.CoreV1Interface.Pods(namespace), namespace, c.wire}
 }
 
 type podsOn struct {
 	coreclient.PodInterface
-	wire wire
+	namespace string
+	wire      wire
 }
 
 func (p podsOn) Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error) {
-	return ask(ctx, p.wire, asked{what: "create pods", name: pod.Name}, func() (*corev1.Pod, error) { return p.PodInterface.Create(ctx, pod, options) })
+	wire := p.wire
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		wire = wire.to(p.namespace, ownerOf(owner.Name))
+	}
+	client := wire.world.cluster.kubernetes.CoreV1().Pods(p.namespace)
+	return ask(ctx, wire, asked{what: "create pods", name: pod.Name}, func() (*corev1.Pod, error) { return client.Create(ctx, pod, options) })
 }
 
 // cronJobsOn is a process's client of CronJobs.
-type cronJobsOn struct {
-	k8s.CronJobsGetter
-	wire wire
-}
+type cronJobsOn struct{ wire wire }
 
 func (c cronJobsOn) CronJobs(namespace string) k8s.CronJobInterface {
-	return cronJobOn{c.CronJobsGetter.CronJobs(namespace), c.wire}
+	return cronJobOn{c.wire.world.cluster.cronJobs.CronJobs(namespace), namespace, c.wire}
 }
 
 type cronJobOn struct {
 	k8s.CronJobInterface
-	wire wire
+	namespace string
+	wire      wire
+}
+
+// of is the client for the CronJob of a name.
+func (c cronJobOn) of(name string) (wire, k8s.CronJobInterface) {
+	to := c.wire.to(c.namespace, name)
+	return to, to.world.cluster.cronJobs.CronJobs(c.namespace)
 }
 
 func (c cronJobOn) Get(ctx context.Context, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error) {
-	return ask(ctx, c.wire, asked{what: "get cronjobs"}, func() (*ostinatov1.CronJob, error) { return c.CronJobInterface.Get(ctx, name, options) })
+	wire, client := c.of(name)
+	return ask(ctx, wire, asked{what: "get cronjobs"}, func() (*ostinatov1.CronJob, error) { return client.Get(ctx, name, options) })
 }
 
 func (c cronJobOn) UpdateStatus(ctx context.Context, object *ostinatov1.CronJob, options metav1.UpdateOptions) (*ostinatov1.CronJob, error) {
-	return ask(ctx, c.wire, asked{what: "update cronjobs/status"}, func() (*ostinatov1.CronJob, error) {
-		return c.CronJobInterface.UpdateStatus(ctx, object, options)
+	wire, client := c.of(object.Name)
+	return ask(ctx, wire, asked{what: "update cronjobs/status"}, func() (*ostinatov1.CronJob, error) {
+		return client.UpdateStatus(ctx, object, options)
 	})
 }
 
 func (c cronJobOn) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*ostinatov1.CronJob, error) {
-	return ask(ctx, c.wire, asked{what: "patch cronjobs"}, func() (*ostinatov1.CronJob, error) {
-		return c.CronJobInterface.Patch(ctx, name, kind, data, options, subresources...)
+	wire, client := c.of(name)
+	return ask(ctx, wire, asked{what: "patch cronjobs"}, func() (*ostinatov1.CronJob, error) {
+		return client.Patch(ctx, name, kind, data, options, subresources...)
 	})
 }
 

@@ -30,7 +30,6 @@ import (
 const (
 	namespace = "default"
 	cronJob   = "hello"
-	cronUID   = "cron-uid"
 )
 
 var (
@@ -43,8 +42,10 @@ var (
 // cluster is the API server. It counts the writes of Ostinato's processes, and loses the process after one of them, before it has
 // the answer.
 type cluster struct {
-	kubernetes *fake.Clientset
-	cronJobs   *k8sfake.CronJobs
+	// namespace and name are those of the CronJob.
+	namespace, name string
+	kubernetes      *fake.Clientset
+	cronJobs        *k8sfake.CronJobs
 	// objects holds Jobs and Pods. It is the fake's without managed fields, which take half of the time of a history.
 	objects clienttesting.ObjectTracker
 	// mutex guards what follows: an attempt of an activity runs beside the world.
@@ -78,8 +79,8 @@ type taken struct {
 	at time.Time
 	// what is edit, create, delete, end, by hand, which is the create of a Job by somebody else, remove, which
 	// is a delete by somebody else, refused, which is the create of a Job of a name
-	// that was answered with err, steer, where Ostinato has written spec.suspend, made, where the CronJob was made again, or restore, where etcd
-	// was taken back to since.
+	// that was answered with err, left, which is a delete that was, steer, where Ostinato has written spec.suspend, made, where the CronJob was made again, or restore, where etcd
+	// was taken back to since, which of a create is when the CronJob was made.
 	what  string
 	name  string
 	err   error
@@ -93,7 +94,7 @@ type taken struct {
 	kept int
 }
 
-func newCluster(spec ostinatov1.CronJobSpec, notes map[string]string) *cluster {
+func newCluster(namespace, name string, spec ostinatov1.CronJobSpec, notes map[string]string) *cluster {
 	spec.JobTemplate = batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
 		Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1),
 		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -102,11 +103,11 @@ func newCluster(spec ostinatov1.CronJobSpec, notes map[string]string) *cluster {
 		}},
 	}}
 	c := &cluster{
-		kubernetes: fake.NewClientset(),
+		namespace: namespace, name: name, kubernetes: fake.NewClientset(),
 		cronJobs: k8sfake.NewCronJobs(&ostinatov1.CronJob{
 			TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind},
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: cronJob, UID: cronUID, Generation: 1, ResourceVersion: "1", CreationTimestamp: metav1.Now().Rfc3339Copy(),
+				Namespace: namespace, Name: name, UID: types.UID(name + "-cron-uid"), Generation: 1, ResourceVersion: "1", CreationTimestamp: metav1.Now().Rfc3339Copy(),
 				Annotations: notes,
 			},
 			Spec: spec,
@@ -168,7 +169,7 @@ func (c *cluster) serve(as clienttesting.ReactionFunc) clienttesting.ReactionFun
 			}
 		}
 		if stale(action, before) {
-			return true, nil, apierrors.NewConflict(ostinatov1.GroupVersion.WithResource("cronjobs").GroupResource(), cronJob, errors.New("the object has been modified"))
+			return true, nil, apierrors.NewConflict(ostinatov1.GroupVersion.WithResource("cronjobs").GroupResource(), c.name, errors.New("the object has been modified"))
 		}
 		deleted := c.job(nameOf(action))
 		if deleted != nil && c.beforeDelete != nil {
@@ -248,7 +249,7 @@ func (c *cluster) took(action clienttesting.Action, before *ostinatov1.CronJob, 
 		return c.stored()
 	case resource == "jobs" && action.GetVerb() == "create":
 		job := object.(*batchv1.Job)
-		c.note(taken{what: "create", job: job})
+		c.note(taken{what: "create", job: job, since: c.stored().CreationTimestamp.UTC()})
 		c.onCreate(job)
 	case resource == "jobs" && deleted != nil:
 		c.note(taken{what: "delete", job: deleted})
@@ -264,7 +265,7 @@ func (c *cluster) note(one taken) {
 	}
 	for _, other := range c.jobs() {
 		switch ended := claim.Finished(&other); {
-		case one.job == nil:
+		case one.job == nil, !claim.OfCronJob(&other, c.name, stored.UID):
 		case ended == nil && other.Name != one.job.Name:
 			one.active++
 		case ended != nil && claim.Finished(one.job) != nil && ended.Type == claim.Finished(one.job).Type:
@@ -276,7 +277,7 @@ func (c *cluster) note(one taken) {
 
 // stored is a copy of the CronJob.
 func (c *cluster) stored() *ostinatov1.CronJob {
-	return c.cronJobs.Stored(namespace, cronJob).DeepCopy()
+	return c.cronJobs.Stored(c.namespace, c.name).DeepCopy()
 }
 
 // become stores the CronJob.
@@ -293,7 +294,7 @@ func (c *cluster) become(changed *ostinatov1.CronJob) {
 
 // jobs are the Jobs that there are.
 func (c *cluster) jobs() []batchv1.Job {
-	list, err := c.objects.List(jobs, batchv1.SchemeGroupVersion.WithKind("Job"), namespace)
+	list, err := c.objects.List(jobs, batchv1.SchemeGroupVersion.WithKind("Job"), c.namespace)
 	if err != nil {
 		panic(err)
 	}
@@ -305,7 +306,7 @@ func (c *cluster) job(name string) *batchv1.Job {
 	if name == "" {
 		return nil
 	}
-	object, err := c.objects.Get(jobs, namespace, name)
+	object, err := c.objects.Get(jobs, c.namespace, name)
 	if err != nil {
 		return nil
 	}
@@ -359,7 +360,7 @@ func (c *cluster) ends(name string, uid types.UID, condition batchv1.JobConditio
 		job.Status.CompletionTime = &now
 	}
 	job.ResourceVersion = c.next()
-	if err := c.objects.Update(jobs, job, namespace); err != nil {
+	if err := c.objects.Update(jobs, job, c.namespace); err != nil {
 		panic(err)
 	}
 	c.note(taken{what: "end", job: job})
@@ -412,7 +413,7 @@ func (c *cluster) remove(name string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	removed := c.job(name)
-	if err := c.objects.Delete(jobs, namespace, name); err != nil {
+	if err := c.objects.Delete(jobs, c.namespace, name); err != nil {
 		panic(err)
 	}
 	c.note(taken{what: "remove", job: removed})

@@ -18,6 +18,9 @@ func drawFault(t *rapid.T, s scenario) (drawn []step) {
 		at = rapid.SampledFrom(due).Draw(t, "due").Sub(s.Begins)
 	}
 	at += rapid.SampledFrom([]time.Duration{-5 * time.Second, -time.Second, time.Second, 4 * time.Second, 20 * time.Second}).Draw(t, "distance")
+	if rapid.IntRange(0, 29).Draw(t, "neighbours") == 29 {
+		return []step{faulty(0, crowd{Of: 70, Hangs: 30 * time.Second, Schedule: "* * * * *"})}
+	}
 	draw := rapid.SampledFrom([]func(*rapid.T, int) fault{
 		drawRestore, drawReset, drawEtcd, drawAnew, drawAnswers, drawAnswers, drawAnswers, drawLate, drawSlow, drawDeaf, drawStill, drawRemade,
 	}).Draw(t, "fault")

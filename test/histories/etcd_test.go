@@ -61,14 +61,14 @@ func (c *cluster) restored(to backup, since time.Time) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, one := range c.jobs() {
-		must(c.objects.Delete(jobs, namespace, one.Name))
+		must(c.objects.Delete(jobs, c.namespace, one.Name))
 	}
 	for _, one := range to.jobs {
-		must(c.objects.Create(jobs, one.DeepCopy(), namespace))
+		must(c.objects.Create(jobs, one.DeepCopy(), c.namespace))
 	}
 	stored := c.stored()
 	if stored.UID != to.cronJob.UID {
-		must(c.cronJobs.Vanish(namespace, cronJob))
+		must(c.cronJobs.Vanish(c.namespace, c.name))
 		must(c.cronJobs.Appear(to.cronJob.DeepCopy()))
 	} else {
 		must(c.cronJobs.Become(to.cronJob.DeepCopy()))

@@ -20,8 +20,9 @@ func TestMain(m *testing.M) { play.Main(m, defaults) }
 func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outcome) {
 	synctest.Test(t, func(*testing.T) {
 		time.Sleep(time.Until(s.Begins))
-		w := newWorld(s, loses)
+		w := newWorld(namespace, cronJob, s, loses)
 		failure := w.play(costs)
+		w.beside.Wait()
 		o = outcome{
 			scenario: s, account: w.record, effects: w.effects, failure: failure, taken: w.cluster.taken, asked: w.cluster.requests,
 			jobs: w.cluster.jobs(), status: w.cluster.stored().Status, begin: w.begin,
@@ -31,7 +32,7 @@ func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outc
 }
 
 func mistakesOf(t *testing.T, s scenario) string {
-	return play.Mistakes(s, s.Losses, func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
+	return play.Mistakes(s, s.losses(), func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
 }
 
 func TestCrashesOfScenarios(t *testing.T) {

@@ -87,33 +87,37 @@ func (o outcome) lateness() (wrong []string) {
 		if one.what != "create" {
 			continue
 		}
-		if at, manual := scheduledTime(one.job); !manual && one.at.Sub(at) > o.scenario.Prompt {
+		if at, manual := scheduledTime(one.job); !manual && one.at.Sub(at) > o.scenario.Prompt && !o.wasAway(at, one.at) {
 			wrong = append(wrong, fmt.Sprintf("%s was created %s late", one.job.Name, one.at.Sub(at)))
 		}
 	}
 	for _, at := range o.named() {
-		if !o.ran(at) {
+		if !o.ran(at) && !o.wasAway(at, at.Add(o.scenario.Prompt)) {
 			wrong = append(wrong, fmt.Sprintf("%s has not run", at.Format(time.TimeOnly)))
 		}
 	}
 	return wrong
 }
 
-// proved reports whether the API server has answered the create of a run with what proves that nothing was made, and nothing else was
-// wrong meanwhile.
+// wasAway reports whether no process was there at some time of a stretch.
+func (o outcome) wasAway(from, to time.Time) bool {
+	return slices.ContainsFunc(o.away, func(one stretch) bool { return !one.from.After(to) && !one.to.Before(from) })
+}
+
+// proved reports whether the API server has answered the create of a run, or the delete of one that it replaces, with what proves that
+// nothing was done, and nothing else was wrong meanwhile.
 func (o outcome) proved(entry ledger.Entry) bool {
-	for _, one := range o.away {
-		if !one.from.After(entry.Recorded) && !one.to.Before(entry.Scheduled) {
-			return false
-		}
+	if o.wasAway(entry.Scheduled, entry.Recorded) {
+		return false
 	}
 	name, answered, proof := names.ScheduledJob(cronJob, entry.Scheduled), 0, 0
 	for _, one := range o.taken {
-		if one.what == "refused" && one.name == name && !one.at.After(entry.Recorded) {
-			answered++
-			if proves(one.err) {
-				proof++
-			}
+		ofRun := one.what == "refused" && one.name == name || one.what == "left" && !one.at.Before(entry.Scheduled)
+		if !ofRun || one.at.After(entry.Recorded) {
+			continue
+		}
+		if answered++; proves(one.err) {
+			proof++
 		}
 	}
 	return proof > 0 && proof == answered
@@ -124,12 +128,7 @@ const noteLasts = time.Hour
 
 // mayRun reports whether a run is of a time after the CronJob was made, or of one that the note of a move says is missing.
 func (o outcome) mayRun(one taken, at time.Time) bool {
-	made := o.begin
-	for _, before := range o.taken {
-		if before.what == "made" && !before.at.After(one.at) {
-			made = before.at
-		}
-	}
+	made := one.since
 	if !at.Before(made.Truncate(time.Second)) {
 		return true
 	}

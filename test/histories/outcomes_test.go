@@ -51,13 +51,21 @@ func (o outcome) Text() string {
 		fmt.Fprintf(&text, "outcome %s\n", written(entry))
 	}
 	var lines []string
+	refused := map[string]int{}
 	for _, one := range o.taken {
+		line := fmt.Sprintf("%s %s", one.at.Format(time.TimeOnly), one.what)
 		switch {
 		case one.job != nil:
-			lines = append(lines, fmt.Sprintf("%s %s %s %s\n", one.at.Format(time.TimeOnly), one.what, one.job.Name, one.job.UID))
-		case slices.Contains([]string{"refused", "steer", "made", "restore"}, one.what):
-			lines = append(lines, fmt.Sprintf("%s %s %s %v\n", one.at.Format(time.TimeOnly), one.what, one.name, one.err))
+			lines = append(lines, fmt.Sprintf("%s %s %s\n", line, one.job.Name, one.job.UID))
+		case one.what == "refused":
+			// One line stands for all of a minute.
+			refused[fmt.Sprintf("%s:.. refused %s: %v", one.at.Format("15:04"), one.name, one.err)]++
+		case one.what == "steer" || one.what == "made" || one.what == "restore":
+			lines = append(lines, line+"\n")
 		}
+	}
+	for line, times := range refused {
+		lines = append(lines, fmt.Sprintf("%s, %d times\n", line, times))
 	}
 	// Deletes of one activity come in any order.
 	slices.Sort(lines)
@@ -240,7 +248,7 @@ func (o outcome) accounts() (wrong []string) {
 		rows := rowsOf(o.ledger, at)
 		missing := len(rows) == 0
 		if o.brokenOff() {
-			missing = missing && len(rowsOf(o.lost, at)) == 0 && !o.ran(at) && at.After(o.made())
+			missing = missing && len(rowsOf(o.lost, at)) == 0 && !o.ran(at) && at.After(o.made()) && !o.unnamed(at)
 		}
 		if missing || len(rows) > 1 {
 			wrong = append(wrong, fmt.Sprintf("%s has %d outcomes %q", at.Format(time.TimeOnly), len(rows), rows))
@@ -267,6 +275,15 @@ func (o outcome) accounts() (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("%d triggers have %d Jobs", o.triggers, made))
 	}
 	return wrong
+}
+
+// unnamed reports whether the schedule did not name a time any more when the workflow has lost its memory: nothing tells of it then.
+func (o outcome) unnamed(at time.Time) bool {
+	return slices.ContainsFunc(o.forgot, func(lost time.Time) bool {
+		return lost.After(at) && slices.ContainsFunc(o.specs(), func(one stretch) bool {
+			return !one.from.After(lost) && !one.to.Before(lost) && !namesTime(one.spec, at)
+		})
+	})
 }
 
 // rowsOf are the outcomes of a time.

@@ -37,15 +37,19 @@ func (r registry) RegisterActivityWithOptions(function any, options activity.Reg
 var metrics = sync.OnceValue(func() *activities.Metrics { return activities.NewMetrics(prometheus.NewRegistry()) })
 
 func newProcess(w *world) *process {
-	nobody := &record.FakeRecorder{}
 	p := &process{world: w, activities: registry{}}
+	p.alive, p.kill = context.WithCancel(context.Background())
+	if w.host != nil {
+		p.activities = w.host.activities
+		return p
+	}
+	nobody := &record.FakeRecorder{}
 	wire := wire{w, p}
 	activities.New(activities.Options{
-		Kubernetes: kubernetesOn{w.cluster.kubernetes, wire}, CronJobs: cronJobsOn{w.cluster.cronJobs, wire}, Heartbeats: w.temporal,
+		Kubernetes: kubernetesOn{w.cluster.kubernetes, wire}, CronJobs: cronJobsOn{wire}, Heartbeats: w.temporal,
 		Namespace: temporalNamespace, Metrics: metrics(), StartLead: w.scenario.Lead,
 		Events: activities.Recorders{CronJobs: nobody, Jobs: nobody}, AcceptSignals: steering.All(),
 	}).RegisterControl(p.activities)
-	p.alive, p.kill = context.WithCancel(context.Background())
 	return p
 }
 

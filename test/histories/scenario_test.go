@@ -53,7 +53,7 @@ type step struct {
 	At time.Duration
 	// Does is edit; suspend, resume or trigger, which are signals; refuse, outage or accept, which the API server does with
 	// creates of Jobs; delete, of the Job that runs and was created last; by hand, where a Job is made by hand for the
-	// scheduled time after the next one; or continue, where the workflow is to continue as new.
+	// scheduled time that has come last; or continue, where the workflow is to continue as new.
 	Does string
 	// Fault is what goes wrong; nil where the step does something else.
 	Fault fault

@@ -73,7 +73,18 @@ func unanswered() []scenario {
 		},
 		{
 			Name: "writes of the status hang before each run", Spec: cron("* * * * *", batchv1.AllowConcurrent), Begins: at("00:00:30"), Lasts: 10 * time.Minute,
-			Prompt: time.Second, Steps: hangs, Courses: []course{{Takes: 48 * time.Second}},
+			Prompt: time.Second, Steps: hangs, Courses: []course{{Takes: 59 * time.Second}},
+		},
+		{
+			Name: "admission hangs in another namespace", Spec: cron("*/5 * * * *", batchv1.AllowConcurrent), Begins: at("00:00:30"), Lasts: 12 * time.Minute,
+			Prompt: 2 * time.Second, Steps: []step{faulty(0, crowd{Of: 70, Hangs: 30 * time.Second, Schedule: "4-59/5 * * * *"})},
+		},
+		{
+			Name: "lists of Jobs take 40 seconds", Spec: cron("*/5 * * * *", batchv1.ForbidConcurrent), Begins: at("00:00:30"), Lasts: 12 * time.Minute,
+			Steps: []step{
+				faulty(time.Minute, slow{Kind: "list jobs", Of: 1, Takes: 40 * time.Second, Lasts: 12 * time.Minute}), faulty(2*time.Minute, begunAnew{}),
+			},
+			Runs: []time.Time{at("00:05:00"), at("00:10:00")},
 		},
 		{
 			Name: "a run is Complete right before it is replaced", Spec: cron("*/5 * * * *", batchv1.ReplaceConcurrent), Begins: at("00:00:30"), Lasts: 17 * time.Minute,

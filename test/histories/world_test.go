@@ -40,6 +40,11 @@ type world struct {
 	over     bool
 	children map[types.UID]child
 	bridge   bridge
+	// neighbours are CronJobs of another namespace that the same process serves, by their names; host is the process of another
+	// world that serves this one.
+	neighbours map[string]*world
+	host       *process
+	beside     sync.WaitGroup
 	// processes are those that stand still, each until it goes on.
 	processes []*process
 	record    account
@@ -93,9 +98,9 @@ type (
 	stopped struct{ until time.Time }
 )
 
-func newWorld(s scenario, loses int) *world {
+func newWorld(namespace, name string, s scenario, loses int) *world {
 	w := &world{
-		scenario: s, begin: time.Now().UTC(), cluster: newCluster(s.Spec, s.Notes), agenda: play.NewAgenda(), children: map[types.UID]child{},
+		scenario: s, begin: time.Now().UTC(), cluster: newCluster(namespace, name, s.Spec, s.Notes), agenda: play.NewAgenda(), children: map[types.UID]child{},
 	}
 	w.bridge = bridge{world: w}
 	w.cluster.loses, w.cluster.onCreate = loses, w.jobBegins
@@ -150,6 +155,7 @@ func (w *world) fresh() protocol.CronJobInput {
 func (w *world) play(down time.Duration) (failure string) {
 	for {
 		process := newProcess(w)
+		w.hosts(process)
 		w.temporal.Restart(process.alive)
 		var err error
 		why := play.Caught(endsRun, func() { err = w.runs(process) })
@@ -185,7 +191,7 @@ func (w *world) runs(p *process) error {
 		Register: func(registry worker.WorkflowRegistry) { workflows.Register(registry, options) },
 		Started:  w.started, Rests: w.rests,
 	}
-	return w.run.Execute(protocol.CronJobWorkflow, names.Cluster("").CronJobWorkflowID(namespace, cronJob), w.input)
+	return w.run.Execute(protocol.CronJobWorkflow, names.Cluster("").CronJobWorkflowID(w.cluster.namespace, w.cluster.name), w.input)
 }
 
 // endsRun reports whether a panic ends a run.

@@ -49,8 +49,8 @@ var fewer = flag.Bool("fewer", false, "lose the process after the few writes tha
 
 var cost = flag.Duration("cost", 10*time.Second, "what a crash costs in the histories in which it costs time")
 
-// Mistakes plays a scenario without a crash and with one after each of its writes, or after those that are drawn, in thousandths of all,
-// and says what is wrong. play loses the process after so many writes, 0 for never, and its successor begins after a while.
+// Mistakes plays a scenario without a crash and with one after each of its writes, and says what is wrong. drawn are some of its writes,
+// in thousandths of all, for the case that there are to be fewer crashes: nil for each all the same, none for no crash in any case. play loses the process after so many writes, 0 for never, and its successor begins after a while.
 func Mistakes(scenario fmt.Stringer, drawn []int, play func(loses int, costs time.Duration) Outcome) string {
 	whole := play(0, 0)
 	if wrong := whole.Mistakes(); len(wrong) > 0 {
@@ -74,7 +74,10 @@ func Mistakes(scenario fmt.Stringer, drawn []int, play func(loses int, costs tim
 
 // lossesOf are the writes after which the process is lost.
 func lossesOf(effects int, drawn []int) (all []int) {
-	if !*fewer || len(drawn) == 0 {
+	if len(drawn) == 0 && drawn != nil {
+		return nil
+	}
+	if !*fewer || drawn == nil {
 		for n := range effects {
 			all = append(all, n+1)
 		}
