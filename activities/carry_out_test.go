@@ -225,12 +225,13 @@ func TestOutageIsAnErrorThatIsRetried(t *testing.T) {
 	tests := map[string]struct {
 		err   error
 		delay time.Duration
+		kind  string
 	}{
-		"no connection":       {errors.New("connection refused"), 0},
-		"unavailable":         {apierrors.NewServiceUnavailable("starting"), 0},
-		"too many requests":   {apierrors.NewTooManyRequests("later", 7), 7 * time.Second},
-		"timeout":             {apierrors.NewTimeoutError("slow", 3), 3 * time.Second},
-		"credentials expired": {apierrors.NewUnauthorized("expired"), 0},
+		"no connection":       {errors.New("connection refused"), 0, activities.KubernetesErrorType},
+		"unavailable":         {apierrors.NewServiceUnavailable("starting"), 0, activities.KubernetesAnswerErrorType},
+		"too many requests":   {apierrors.NewTooManyRequests("later", 7), 7 * time.Second, activities.KubernetesAnswerErrorType},
+		"timeout":             {apierrors.NewTimeoutError("slow", 3), 3 * time.Second, activities.KubernetesAnswerErrorType},
+		"credentials expired": {apierrors.NewUnauthorized("expired"), 0, activities.KubernetesAnswerErrorType},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -238,7 +239,7 @@ func TestOutageIsAnErrorThatIsRetried(t *testing.T) {
 			s.refuse("create", "pods", -1, test.err)
 			_, err := run[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
 			var application *temporal.ApplicationError
-			if !errors.As(err, &application) || application.NonRetryable() || application.Type() != activities.KubernetesErrorType {
+			if !errors.As(err, &application) || application.NonRetryable() || application.Type() != test.kind {
 				t.Fatalf("error %v", err)
 			}
 			if application.NextRetryDelay() != test.delay {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -18,8 +19,10 @@ import (
 
 // Types of the application errors that activities return.
 const (
-	// KubernetesErrorType: the API server could not be asked or could not do it now; retryable.
+	// KubernetesErrorType: the API server has not answered; retryable.
 	KubernetesErrorType = "KubernetesAPI"
+	// KubernetesAnswerErrorType: the API server has answered, and does not do it now; retryable.
+	KubernetesAnswerErrorType = "KubernetesAnswer"
 	// RefusedErrorType: the API server refused something whose result has no room for a Refusal; not retryable.
 	RefusedErrorType = "Refused"
 	// TooEarlyErrorType: the time of the run has not come, and the start can't wait for it here. It is repeated.
@@ -63,6 +66,22 @@ func refusal(err error) *protocol.Refusal {
 	return refused
 }
 
+// refusedCreate returns the Refusal of a create of which the API server's answer proves that it has made nothing; nil where
+// the answer, or none, leaves that open.
+func refusedCreate(err error) *protocol.Refusal {
+	refused := refusal(err)
+	var status apierrors.APIStatus
+	if refused != nil || !errors.As(err, &status) {
+		return refused
+	}
+	code := status.Status().Code
+	clientsFault := code >= 400 && code < 500 && code != http.StatusRequestTimeout
+	if clientsFault || strings.Contains(err.Error(), "failed calling webhook") {
+		return refuse(ledger.RefusedOtherwise, "%s", k8s.Bounded(err.Error()))
+	}
+	return nil
+}
+
 // refuse returns a Refusal that is not the API server's.
 func refuse(reason, format string, arguments ...any) *protocol.Refusal {
 	return &protocol.Refusal{Reason: reason, Message: fmt.Sprintf(format, arguments...)}
@@ -81,11 +100,14 @@ func outage(err error, doing string, arguments ...any) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	var options temporal.ApplicationErrorOptions
+	kind, options := KubernetesErrorType, temporal.ApplicationErrorOptions{}
+	if answered(err) {
+		kind = KubernetesAnswerErrorType
+	}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		options.NextRetryDelay = time.Duration(seconds) * time.Second
 	}
-	return temporal.NewApplicationErrorWithOptions(k8s.Bounded(doing+": "+err.Error()), KubernetesErrorType, options)
+	return temporal.NewApplicationErrorWithOptions(k8s.Bounded(doing+": "+err.Error()), kind, options)
 }
 
 // concernsOne reports whether an error is about one object, so that others are worth trying: a policy, an admission

@@ -25,12 +25,15 @@ const maxFound = 1000
 // FindRuns looks up the runs that are said to have started or ended, and with All the creation time, the status, all Jobs
 // that the CronJob controls, and the status' runs whose Jobs are gone. An error means that the API server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
-	if err := invalidRequest(bounded(list{"look", len(request.Look), protocol.MaxLooks})); err != nil {
+	if err := invalidRequest(cmp.Or(bounded(list{"look", len(request.Look), protocol.MaxLooks}), request.Basis.Validate())); err != nil {
 		return result, err
 	}
 	cronJob, err := a.cronJob(ctx, request.CronJob)
 	if err != nil || cronJob == nil {
 		return protocol.FindRunsResult{Gone: err == nil}, err
+	}
+	if !request.All && request.Basis.Overtakes(cronJob.Status) {
+		return protocol.FindRunsResult{Overtaken: true}, nil
 	}
 	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
 		result.CurrentSpec = &spec

@@ -7,12 +7,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/temporal"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/herd"
-	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -64,24 +60,4 @@ func (a *Activities) hold(ctx context.Context, namespace string, start schedule.
 		return waited, outage(err, "wait for the time of Job %s", start.Name)
 	}
 	return waited, nil
-}
-
-// lookAgain returns the CronJob as it is now that the time of the run has come, and judges
-// the start; nil where the result says that it was edited or is gone.
-func (a *Activities) lookAgain(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
-	reference := request.CronJob
-	glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, outage(err, "get CronJob %s/%s", reference.Namespace, reference.Name)
-	}
-	if err != nil || glance.UID != cronJob.UID || glance.ResourceVersion != cronJob.ResourceVersion || glance.Generation != cronJob.Generation {
-		// The watch cache of another API server may be behind: only a live read tells.
-		var changed protocol.WriteStatusResult
-		if cronJob, changed, err = a.unedited(ctx, reference, request.Digest); err != nil || cronJob == nil {
-			result.Gone, result.CurrentSpec = changed.Gone, changed.CurrentSpec
-			return nil, err
-		}
-	}
-	result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start)
-	return cronJob, err
 }

@@ -46,7 +46,7 @@ func TestTheLastRunBeforeAMoveIsFound(t *testing.T) {
 func TestARunBeforeAMoveIsNotStartedAgain(t *testing.T) {
 	s := newStage(t, nil, []*ostinatov1.CronJob{moved(scheduled, scheduled.Add(9*time.Second))})
 	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
-	if result.Started == nil || result.Started.Run.UID != "" || s.jobExists(start().Name) {
+	if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed || s.jobExists(start().Name) {
 		t.Errorf("result %+v, writes %v", result, s.writes())
 	}
 }

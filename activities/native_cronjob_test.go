@@ -76,7 +76,6 @@ func TestARunOfANativeCronJob(t *testing.T) {
 	// A repetition, by a worker that takes Jobs over too, finds the Job.
 	s.options.TakeOverJobs = true
 	s.activities = activities.New(s.options)
-	request.Status = nil
 	again := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 	if again.Started == nil || again.Started.Run.UID != result.Started.Run.UID || !again.Started.Managed {
 		t.Errorf("result %+v, want the Job found, and run by Ostinato", again)

@@ -3,7 +3,6 @@ package activities
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,24 +17,11 @@ type Heartbeater interface {
 	RecordActivityHeartbeat(ctx context.Context, taskToken []byte, details ...any) error
 }
 
-// taskTrust is how old the workflow task of a local attempt may be, by this process's clock:
-// half of the time after which Temporal gives one up that is not answered.
-const taskTrust = 5 * time.Second
-
-// tooOld returns an error where a local attempt, of the workflow task that began then, writes nothing: that task may
-// have been given up for another, and a worker that stood still would carry out what was planned anew long since. The
-// workflow goes on with a regular attempt.
-func (a *Activities) tooOld(ctx context.Context, began time.Time) error {
-	if !activity.GetInfo(ctx).IsLocalActivity || began.IsZero() || a.Clock.Now().Sub(began).Abs() <= taskTrust {
-		return nil
-	}
-	return errors.New("its workflow task began too long ago")
-}
-
 type leaseKey struct{}
 
 // keep reports now and then that the attempt goes on, until it is stopped, and keeps its lease for
-// owned. A local attempt reports nothing: it ends with its context.
+// owned: an attempt that was cancelled ends with the answers to what it has sent. A local attempt reports nothing: it ends with
+// its context.
 func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) {
 	info := activity.GetInfo(ctx)
 	if info.IsLocalActivity {
@@ -52,7 +38,7 @@ func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) 
 		}
 		return nil
 	})
-	reporting, quit := context.WithCancel(ctx)
+	reporting, quit := context.WithCancel(context.WithoutCancel(ctx))
 	go kept.Keep(reporting, lost(ctx))
 	return context.WithValue(ctx, leaseKey{}, kept), quit
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // heartbeats answers whether an attempt was given up.
@@ -45,28 +43,6 @@ func TestAnAttemptThatWasGivenUpStartsNothing(t *testing.T) {
 			}
 			if wrote := len(s.writes()) > 0; wrote != test.starts {
 				t.Errorf("writes %v", s.writes())
-			}
-		})
-	}
-}
-
-// A local attempt of a workflow task that began too long ago writes nothing: the task may have been given up for another.
-func TestALocalAttemptOfAnOldTaskWritesNothing(t *testing.T) {
-	for name, test := range map[string]struct {
-		age    time.Duration
-		writes bool
-	}{
-		"young":                {time.Second, true},
-		"old":                  {6 * time.Second, false},
-		"of a clock far ahead": {-6 * time.Second, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, func(*activities.Options) {})
-			request := ended(helloCronJob())
-			request.Task, request.Digest = time.Now().Add(-test.age), schedule.SpecOf(helloCronJob()).Digest()
-			_, err := s.environment().ExecuteLocalActivity(s.activities.WriteStatus, request)
-			if wrote := len(s.writes()) > 0; wrote != test.writes || (err == nil) != test.writes {
-				t.Errorf("writes %v, %v", s.writes(), err)
 			}
 		})
 	}

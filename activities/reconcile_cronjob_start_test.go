@@ -177,35 +177,48 @@ func TestCronJobThatIsNotThePlanned(t *testing.T) {
 	}
 }
 
-// The status says that the run has started, and its Job is gone: an attempt whose answer was lost has made it.
+// The status was written with the run, and its answer was lost: an attempt after that starts nothing.
 func TestARunThatTheStatusSaysHasStarted(t *testing.T) {
 	for name, test := range map[string]struct {
-		last time.Time
 		jobs []runtime.Object
 		// uid is that of the Job that the answer names.
 		uid string
 	}{
-		"its Job is gone":             {last: scheduled},
-		"a later run has started too": {last: scheduled.Add(time.Minute)},
-		"its Job is there":            {last: scheduled, jobs: []runtime.Object{cronJobsJob(start().Name)}, uid: start().Name + "-uid"},
+		"its Job is gone":  {uid: "gone-uid"},
+		"its Job is there": {jobs: []runtime.Object{cronJobsJob(start().Name)}, uid: start().Name + "-uid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cronJob := helloCronJob()
 			cronJob.Spec.ConcurrencyPolicy = batchv1.ReplaceConcurrent
-			cronJob.Status.LastScheduleTime = ptr.To(metav1.NewTime(test.last))
-			s := newStage(t, append(test.jobs, cronJobsJob("running")), []*ostinatov1.CronJob{cronJob})
 			request := startRequest()
 			request.Replace = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
+			cronJob.Status.Revision, cronJob.Status.PlanDigest = 1, schedule.PlanDigest(*request.Status, &request.Start)
+			cronJob.Status.Active = []corev1.ObjectReference{{Name: start().Name, UID: "gone-uid"}}
+			s := newStage(t, append(test.jobs, cronJobsJob("running")), []*ostinatov1.CronJob{cronJob})
 			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
-			if result.Started == nil || result.Started.Run.UID != test.uid || result.Refused != nil {
-				t.Fatalf("started %+v, refused %+v", result.Started, result.Refused)
+			if result.Started == nil || result.Started.Run.UID != test.uid || result.Revision != 1 {
+				t.Fatalf("result %+v", result)
 			}
-			if gone := test.uid == ""; gone != (len(result.Ended) == 1) || gone != s.jobExists("running") {
+			if gone := len(test.jobs) == 0; gone != (len(result.Ended) == 1) || len(s.writes()) > 0 {
 				t.Errorf("ended %+v, writes %v", result.Ended, s.writes())
 			}
-			if slices.Contains(s.writes(), "create jobs "+start().Name) {
-				t.Errorf("writes %v", s.writes())
-			}
 		})
+	}
+}
+
+// TestARunOfATimeThatHasRun, by the status, is refused, whatever a request says; but a Job that is there counts.
+func TestARunOfATimeThatHasRun(t *testing.T) {
+	for _, last := range []time.Time{scheduled, scheduled.Add(time.Minute)} {
+		cronJob := helloCronJob()
+		cronJob.Status.LastScheduleTime = ptr.To(metav1.NewTime(last))
+		s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
+		result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
+		if result.Refused == nil || result.Refused.Reason != ledger.NotPrescribed || s.jobExists(start().Name) {
+			t.Errorf("after %s: result %+v", last, result)
+		}
+		s = newStage(t, []runtime.Object{cronJobsJob(start().Name)}, []*ostinatov1.CronJob{cronJob})
+		if result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest()); result.Started == nil {
+			t.Errorf("after %s with its Job: result %+v", last, result)
+		}
 	}
 }

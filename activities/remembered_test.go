@@ -35,6 +35,11 @@ func (s *stage) startHello() {
 	s.cronJobs.ClearActions()
 }
 
+// basis is the one of a workflow that knows the status.
+func (s *stage) basis() schedule.Basis {
+	return schedule.Basis{Revision: s.cronJobs.Stored(namespace, "hello").Status.Revision}
+}
+
 // become makes the CronJob another; nil takes it away.
 func (s *stage) become(cronJob *ostinatov1.CronJob) error {
 	if cronJob == nil {
@@ -57,6 +62,7 @@ func TestARunIsWrittenAsTheCronJobIsRemembered(t *testing.T) {
 	for _, request := range []protocol.WriteStatusRequest{
 		status(ended(version("1", nil)), corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: start().Name}), status(ended(version("1", nil))),
 	} {
+		request.Basis = s.basis()
 		must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, request)
 		if read := reads(s.cronJobs.Actions(), "cronjobs"); read != 0 {
 			t.Errorf("%d reads", read)
@@ -67,7 +73,9 @@ func TestARunIsWrittenAsTheCronJobIsRemembered(t *testing.T) {
 		t.Errorf("status %+v, the old Job is there: %t", stored.Status, s.jobExists("old"))
 	}
 	// The run is over, so that nothing is remembered any more.
-	must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, ended(version("1", nil)))
+	last := ended(version("1", nil))
+	last.Basis = s.basis()
+	must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, last)
 	if read := reads(s.cronJobs.Actions(), "cronjobs"); read == 0 {
 		t.Error("a CronJob without a run is remembered")
 	}

@@ -31,6 +31,9 @@ func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspend
 	if request.Kind != protocol.CronJobKind && request.Kind != protocol.JobKind {
 		return result, invalidRequest(fmt.Errorf("kind %.70q can't be suspended: want %s or %s", request.Kind, protocol.CronJobKind, protocol.JobKind))
 	}
+	if err := invalidRequest(request.Basis.Validate()); err != nil {
+		return result, err
+	}
 	// An object that changes between the read and the write is a conflict.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found, err := a.suspendable(ctx, request)
@@ -70,6 +73,9 @@ func (a *Activities) suspendable(ctx context.Context, request protocol.SetSuspen
 	cronJob, err := a.cronJob(ctx, request.Object)
 	if err != nil || cronJob == nil {
 		return suspendable{answer: protocol.SetSuspendResult{Gone: err == nil}}, err
+	}
+	if request.Basis.Overtakes(cronJob.Status) {
+		return suspendable{answer: protocol.SetSuspendResult{Overtaken: true}}, nil
 	}
 	return suspendableCronJob(cronJob), nil
 }

@@ -2,10 +2,15 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,79 +25,180 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// StartRun starts one run. An error means that the API server could not be asked, and that the whole is to be repeated. It
-// is a RefusedErrorType error, which Temporal does not repeat by itself, when the delete of a Job that is to be replaced
-// was refused, and one of TooEarlyErrorType, to be repeated, when the time of the run is too far away to be waited for.
+// StartRun starts one run, or with Find looks for its Job. What the API server answers is in the result; an error means that it
+// has not answered, and that the whole is to be repeated. One of TooEarlyErrorType, to be repeated too, says that the time of
+// the run is too far away to be waited for. An attempt that is cancelled sends no create, or ends with the answer to it.
 //
 // A run that was to be replaced and has ended is left, and is in the result.
-func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequest) (result protocol.StartRunResult, err error) {
+func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequest) (protocol.StartRunResult, error) {
 	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"replace", len(request.Replace), schedule.MaxDeletes}); err != nil {
-		return result, err
+		return protocol.StartRunResult{}, err
+	}
+	if err := invalidRequest(request.Basis.Validate()); err != nil {
+		return protocol.StartRunResult{}, err
 	}
 	// What is further away than a start may wait is given back. What no clock explains is left to be refused.
 	if early := a.early(request.Start); early > a.StartLead+maxAhead && early <= maxBehind {
-		return result, a.givenBack(givenBackForClock, request.Start, clockRetry)
+		return protocol.StartRunResult{}, a.givenBack(givenBackForClock, request.Start, clockRetry)
 	}
-	cronJob, err := a.plannedStart(ctx, request, &result)
-	if err != nil || cronJob == nil {
-		return result, err
+	s := &startAttempt{
+		Activities: a, request: request, planned: plannedWith{request.CronJob, request.Digest, request.Basis},
+		sent: activity.GetInfo(ctx).Attempt > 1,
 	}
-	// A time that somebody has made up is no herd, and is not waited for.
+	err := s.start(ctx)
+	application, _ := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case err == nil:
+	case application != nil && application.Type() == RefusedErrorType:
+		s.result.Refused = refuse(ledger.RefusedOtherwise, "%s", application.Message())
+	case application != nil && application.Type() == KubernetesAnswerErrorType:
+		s.result.Unclear = application.Message()
+	case ctx.Err() != nil && !stopping(ctx):
+		s.result.GaveUp, s.result.Unsent = true, !s.sent
+		return s.result, nil
+	default:
+		return s.result, err
+	}
+	s.result.Unsent = s.result.Unclear != "" && !s.sent
+	if s.result.Started != nil || s.result.Refused != nil || s.result.Unclear != "" {
+		a.Events.on(aCronJob(request.CronJob), request.Events...)
+	}
+	return s.result, nil
+}
+
+// stopping reports whether the worker of the attempt shuts down.
+func stopping(ctx context.Context) bool {
+	select {
+	case <-activity.GetWorkerStopChannel(ctx):
+		return true
+	default:
+		return false
+	}
+}
+
+// startAttempt is an attempt to start a run.
+type startAttempt struct {
+	*Activities
+	request protocol.StartRunRequest
+	planned plannedWith
+	// object is the CronJob as it was read last; nil where the result says that it is not the one that was planned with.
+	object *ostinatov1.CronJob
+	result protocol.StartRunResult
+	// sent says that this attempt or an earlier one may have sent a create.
+	sent bool
+}
+
+// answered reports whether the result says what has become of the run, or that it is to be planned anew.
+func (s *startAttempt) answered() bool {
+	return s.object == nil || s.result.Started != nil || s.result.Refused != nil || s.result.Missing
+}
+
+func (s *startAttempt) start(ctx context.Context) error {
+	if err := s.read(ctx); err != nil || s.answered() {
+		return err
+	}
+	if s.request.Find {
+		return s.find(ctx)
+	}
+	// A time that was made up is no herd, and is not waited for.
 	member, waited := &herd.Start{}, false
-	if why := schedule.Prescribed(cronJob, request.Start, a.Clock.Now()); why == "" {
-		if !request.Start.Manual {
-			member = a.herds.Join(request.Start.Scheduled, cronJob.Namespace)
+	if why := schedule.Prescribed(s.object, s.request.Start, s.Clock.Now()); why == "" {
+		if !s.request.Start.Manual {
+			member = s.herds.Join(s.request.Start.Scheduled, s.object.Namespace)
 			defer member.Leave()
 		}
-		if waited, err = a.hold(ctx, cronJob.Namespace, request.Start); err != nil {
-			return result, err
+		var err error
+		if waited, err = s.hold(ctx, s.object.Namespace, s.request.Start); err != nil {
+			return err
 		}
 	}
-	stored, isNew, cronJob, err := a.create(ctx, cronJob, request, waited, &result)
-	if err != nil || cronJob == nil {
-		return result, err
+	stored, isNew, err := s.create(ctx, waited)
+	if err != nil || s.object == nil {
+		return err
 	}
 	member.Leave()
 	// Where a workflow of the Job may have counted Pods of it, they are not to be made again.
 	if stored != nil && stored.Status.StartTime == nil {
-		result.Started.Pods = a.firstPods(ctx, stored)
+		s.result.Started.Pods = s.firstPods(ctx, stored)
 	}
-	if ranAndIsGone(result.Started) {
-		result.Ended = append(result.Ended, schedule.Finished{Run: result.Started.Run, Condition: schedule.JobDeleted})
-	} else if result.Started != nil {
+	if s.result.Started != nil {
 		member.Yield(ctx)
-		a.remember(cronJob)
+		s.remember(s.object)
 	}
 	if isNew {
-		a.Events.on(aCronJob(request.CronJob), event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
+		s.Events.on(aCronJob(s.request.CronJob), event.Normal(event.SuccessfulCreate, "Created job "+s.request.Start.Name))
 	}
-	a.writeStartedStatus(ctx, cronJob, request, &result)
-	a.Events.on(aCronJob(request.CronJob), request.Events...)
-	return result, nil
+	s.writeStatus(ctx)
+	return nil
 }
 
-// plannedStart returns the CronJob where it is the one that was planned with; nil where the result says that
-// it is not. A Job that an earlier attempt has made by the spec before counts: its run has started.
-func (a *Activities) plannedStart(ctx context.Context, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
-	cronJob, err := a.cronJob(ctx, request.CronJob)
+// planDigest identifies the status that is written with the run; it is empty where none is.
+func (s *startAttempt) planDigest() string {
+	if s.request.Status == nil {
+		return ""
+	}
+	return schedule.PlanDigest(*s.request.Status, &s.request.Start)
+}
+
+// read reads the CronJob, and compares it with the one that was planned with. A Job that an earlier attempt has made counts
+// whatever has changed since: its run has started.
+func (s *startAttempt) read(ctx context.Context) error {
+	cronJob, err := s.cronJob(ctx, s.request.CronJob)
 	if err != nil || cronJob == nil {
-		result.Gone = err == nil
-		return nil, err
+		s.result.Gone = err == nil
+		return err
 	}
 	spec := schedule.SpecOf(cronJob)
-	if spec.Digest() == request.Digest {
-		return cronJob, nil
+	wrote := s.request.Status != nil && s.request.Basis.Wrote(cronJob.Status, s.planDigest())
+	s.result.Overtaken = s.request.Basis.Overtakes(cronJob.Status) && !wrote
+	if edited := spec.Digest() != s.request.Digest; s.result.Overtaken || !edited && !wrote {
+		if !s.result.Overtaken {
+			s.object = cronJob
+		}
+		return nil
 	}
-	found, err := a.jobOf(ctx, cronJob, request.Start.Name, "get Job %s/%s")
+	found, err := s.jobOf(ctx, cronJob, s.request.Start.Name, "get Job %s/%s")
 	switch {
 	case err != nil:
-		return nil, err
-	case found == nil:
-		result.CurrentSpec = &spec
-		return nil, nil
+		return err
+	case found != nil:
+		s.result.Started = s.startedJob(found, s.request.Start)
+	case wrote:
+		s.startedBefore(cronJob)
+	default:
+		s.result.CurrentSpec = &spec
+		return nil
 	}
-	result.Started, result.StatusLeft = a.startedJob(found, request.Start), true
-	return nil, a.replace(ctx, cronJob, request, true, result)
+	s.result.StatusLeft = true
+	if wrote {
+		s.result.Revision = cronJob.Status.Revision
+	}
+	return s.replace(ctx, cronJob, s.request, true, &s.result)
+}
+
+// startedBefore takes it from the status, which an earlier attempt has written, that the run has started. Its Job is gone since.
+func (s *startAttempt) startedBefore(cronJob *ostinatov1.CronJob) {
+	start := s.request.Start
+	run := schedule.Run{Name: start.Name, Scheduled: start.Scheduled, Manual: start.Manual, Backfill: start.Backfill, Started: start.Scheduled}
+	for _, active := range cronJob.Status.Active {
+		if active.Name == start.Name {
+			run.UID, run.ResourceVersion = string(active.UID), active.ResourceVersion
+		}
+	}
+	s.result.Started = &protocol.StartedJob{Run: run}
+	s.result.Ended = []schedule.Finished{{Run: run, Condition: schedule.JobDeleted}}
+}
+
+// find looks for the Job of an earlier request.
+func (s *startAttempt) find(ctx context.Context) error {
+	found, err := s.jobOf(ctx, s.object, s.request.Start.Name, "look for Job %s/%s")
+	if err != nil {
+		return err
+	}
+	if s.result.Missing = found == nil; found != nil {
+		s.result.Started, s.result.StatusLeft = s.startedJob(found, s.request.Start), true
+	}
+	return nil
 }
 
 // jobOf reads the CronJob's Job of a name; nil where there is none, or where it is another's.
@@ -109,76 +215,94 @@ func (a *Activities) jobOf(ctx context.Context, cronJob *ostinatov1.CronJob, nam
 
 // create judges the run, makes room for it, in its turn, and creates its Job, which it returns, unless
 // the result says that there is one already or that there is to be none. The CronJob of a start that has
-// waited is looked at once more before; nil is returned where it was edited or is gone.
-func (a *Activities) create(
-	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, waited bool, result *protocol.StartRunResult,
-) (stored *batchv1.Job, isNew bool, _ *ostinatov1.CronJob, err error) {
+// waited is looked at once more before.
+func (s *startAttempt) create(ctx context.Context, waited bool) (stored *batchv1.Job, isNew bool, err error) {
 	if !waited {
-		if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start); err != nil || result.Refused != nil || ranAndIsGone(result.Started) {
-			return nil, false, cronJob, err
+		if err := s.judge(ctx); err != nil || s.answered() {
+			return nil, false, err
 		}
 	}
-	leave, err := a.herds.Turn(ctx, cronJob.Namespace)
+	leave, err := s.herds.Turn(ctx, s.object.Namespace)
 	if err != nil {
-		return nil, false, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
+		return nil, false, outage(err, "wait to create Job %s/%s", s.object.Namespace, s.request.Start.Name)
 	}
 	defer leave()
 	if waited {
-		if cronJob, err = a.lookAgain(ctx, cronJob, request, result); err != nil || cronJob == nil || result.Refused != nil || ranAndIsGone(result.Started) {
-			return nil, false, cronJob, err
+		if err := s.lookAgain(ctx); err != nil || s.answered() {
+			return nil, false, err
 		}
 	}
-	if err = a.replace(ctx, cronJob, request, false, result); err != nil || result.Started != nil {
-		return nil, false, cronJob, err
+	if err := s.replace(ctx, s.object, s.request, false, &s.result); err != nil {
+		return nil, false, err
 	}
-	if stored, isNew, result.Refused, err = a.startJob(ctx, cronJob, request.Start); stored != nil {
-		result.Started = a.startedJob(stored, request.Start)
+	if stored, isNew, err = s.createJob(ctx); stored != nil {
+		s.result.Started = s.startedJob(stored, s.request.Start)
 	}
-	return stored, isNew, cronJob, err
+	return stored, isNew, err
 }
 
-// writeStartedStatus writes the status with the run in it. It is left as it is where it says otherwise than
+// lookAgain looks at the CronJob now that the time of the run has come, and judges the start.
+func (s *startAttempt) lookAgain(ctx context.Context) error {
+	reference := s.request.CronJob
+	glance, err := s.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return outage(err, "get CronJob %s/%s", reference.Namespace, reference.Name)
+	}
+	if err != nil || glance.UID != s.object.UID || glance.ResourceVersion != s.object.ResourceVersion || glance.Generation != s.object.Generation {
+		// The watch cache of another API server may be behind: only a live read tells.
+		var changed protocol.WriteStatusResult
+		s.object, changed, err = s.unedited(ctx, s.planned)
+		if err != nil || s.object == nil {
+			s.result.Gone, s.result.CurrentSpec, s.result.Overtaken = changed.Gone, changed.CurrentSpec, changed.Overtaken
+			return err
+		}
+	}
+	return s.judge(ctx)
+}
+
+// writeStatus writes the status with the run in it. It is left as it is where it says otherwise than
 // what was found, and is to be planned anew.
-func (a *Activities) writeStartedStatus(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) {
+func (s *startAttempt) writeStatus(ctx context.Context) {
 	switch {
-	case request.Status == nil || result.Started == nil:
+	case s.request.Status == nil || s.result.Started == nil:
 		return
-	case len(result.Ended) > 0:
-		result.StatusLeft = true
+	case len(s.result.Ended) > 0:
+		s.result.StatusLeft = true
 		return
 	}
-	status := schedule.StatusStarted(*request.Status, result.Started.Run, cronJob.Namespace)
-	status = schedule.StatusRecorded(status, request.Start, result.Started.Run)
-	written := a.applyCronJobStatus(ctx, cronJob, live, request.Digest, status)
-	if result.StatusFailed = written.StatusFailed; written.Gone {
-		*result = protocol.StartRunResult{Gone: true}
+	status := schedule.StatusStarted(*s.request.Status, s.result.Started.Run, s.object.Namespace)
+	status = schedule.StatusRecorded(status, s.request.Start, s.result.Started.Run)
+	status.PlanDigest = s.planDigest()
+	written := s.applyCronJobStatus(ctx, s.object, s.planned, status)
+	s.result.StatusFailed, s.result.Revision = written.StatusFailed, written.Revision
+	s.result.StatusLeft = written.CurrentSpec != nil || written.Overtaken
+	if written.Gone {
+		s.result = protocol.StartRunResult{Gone: true}
 	}
 }
 
-// judgeStart says why the run may not be started for the CronJob as it now is, whatever
-// a plan says, before anything is deleted for it; neither is set when it may. The run has started
-// if an earlier attempt has made its Job, or if the status says so and the Job is gone since.
-func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
-	refused, err := a.refuseStart(ctx, cronJob, start)
-	last := schedule.LastScheduleTime(cronJob, a.Clock.Now())
-	ran := !start.Manual && last != nil && !start.Scheduled.After(last.Time)
-	if refused == nil && !ran || err != nil {
-		return nil, nil, err
+// judge says why the run may not be started for the CronJob as it now is, whatever a plan says, before anything is deleted for
+// it. The run has started if an earlier attempt has made its Job.
+func (s *startAttempt) judge(ctx context.Context) error {
+	refused, err := s.refuseStart(ctx, s.object, s.request.Start)
+	if err != nil || refused == nil {
+		return err
 	}
-	found, err := a.jobOf(ctx, cronJob, start.Name, "get Job %s/%s")
+	found, err := s.jobOf(ctx, s.object, s.request.Start.Name, "get Job %s/%s")
+	if err != nil {
+		return err
+	}
+	inStatus := slices.ContainsFunc(s.object.Status.Active, func(active corev1.ObjectReference) bool { return active.Name == s.request.Start.Name })
 	switch {
-	case err != nil:
-		return nil, nil, err
 	case found != nil:
-		return a.startedJob(found, start), nil, nil
-	case ran:
-		return &protocol.StartedJob{Run: schedule.Run{Name: start.Name, Scheduled: start.Scheduled, Started: start.Scheduled}}, nil, nil
+		s.result.Started = s.startedJob(found, s.request.Start)
+	case inStatus:
+		s.startedBefore(s.object)
+	default:
+		s.result.Refused = refused
 	}
-	return nil, refused, nil
+	return nil
 }
-
-// ranAndIsGone reports whether a run has started whose Job is gone since.
-func ranAndIsGone(started *protocol.StartedJob) bool { return started != nil && started.Run.UID == "" }
 
 func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
 	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
@@ -233,50 +357,75 @@ func (a *Activities) refuseManual(cronJob *ostinatov1.CronJob, start schedule.St
 	return a.refuseSignal(cronJob.Annotations, signal)
 }
 
-// startJob creates the run's Job or finds it made by an earlier attempt. It leaves the Event of a new one to the caller.
-func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (stored *batchv1.Job, isNew bool, _ *protocol.Refusal, _ error) {
-	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
+// createTimeout is longer than the API server works on a create: 34 s.
+const createTimeout = 40 * time.Second
+
+// createJob creates the run's Job or finds it made by an earlier attempt. It leaves the Event of a new one to the caller. The
+// create outlasts a cancellation of the attempt, which ends with the answer to it.
+func (s *startAttempt) createJob(ctx context.Context) (stored *batchv1.Job, isNew bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	cronJob, start := s.object, s.request.Start
+	wanted := k8s.RenderJob(cronJob, start, s.jobWorkflow(cronJob.Namespace, start.Name))
 	// A Job's name keeps it from being made twice only as long as it is there.
-	owned, release, err := owned(ctx)
+	owned, release, err := owned(context.WithoutCancel(ctx))
 	if err != nil {
-		return nil, false, nil, err
+		return nil, false, err
 	}
 	defer release()
-	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
+	owned, cancel := context.WithTimeout(owned, createTimeout)
+	defer cancel()
+	s.sent = true
+	created, err := s.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		if !start.Manual {
-			a.Metrics.creationSkew.Observe(created.CreationTimestamp.Sub(start.Scheduled).Seconds())
+			s.Metrics.creationSkew.Observe(created.CreationTimestamp.Sub(start.Scheduled).Seconds())
 		}
-		return created, true, nil, nil
+		return created, true, nil
 	case apierrors.IsAlreadyExists(err):
-		found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
-		switch {
-		case err != nil:
-			return nil, false, nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
-		case claim.OfCronJob(found, cronJob.Name, cronJob.UID):
-			return found, false, nil, nil
-		}
-		refused := refuse(ledger.ForeignObject, "Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name)
-		a.Metrics.countRefusal("Job", refused)
-		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
-		return nil, false, refused, nil
+		found, err := s.takenName(ctx)
+		return found, false, err
 	}
-	refused := refusal(err)
+	refused := refusedCreate(err)
 	if refused != nil {
 		// Admission judges before the name is looked at, and the Job that an earlier attempt has made may have used up the quota.
-		if found, err := a.jobOf(ctx, cronJob, start.Name, "get Job %s/%s, which was refused"); found != nil || err != nil {
-			return found, false, nil, err
+		if found, err := s.jobOf(ctx, cronJob, start.Name, "get Job %s/%s, which was refused"); found != nil || err != nil {
+			return found, false, err
 		}
 	}
 	if answered(err) && (refused == nil || refused.Reason != ledger.NamespaceTerminating) {
-		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, fmt.Sprintf("Error creating job: %v", err)))
+		s.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, fmt.Sprintf("Error creating job: %v", err)))
 	}
 	if refused != nil {
-		a.Metrics.countRefusal("Job", refused)
-		return nil, false, refused, nil
+		s.Metrics.countRefusal("Job", refused)
+		s.result.Refused = refused
+		return nil, false, nil
 	}
-	return nil, false, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
+	return nil, false, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
+}
+
+// takenName returns the Job that has the name of the run, if it is the run's. That of a trigger is not older than the trigger.
+func (s *startAttempt) takenName(ctx context.Context) (*batchv1.Job, error) {
+	cronJob, start := s.object, s.request.Start
+	found, err := s.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
+	}
+	ours := claim.OfCronJob(found, cronJob.Name, cronJob.UID)
+	older := start.Manual && start.Backfill == 0 && found.CreationTimestamp.Add(maxAhead).Before(start.Scheduled)
+	if ours && !older {
+		return found, nil
+	}
+	refused := refuse(ledger.ForeignObject, "Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name)
+	if ours {
+		refused = refuse(ledger.ForeignObject, "Job %q exists, and is older than the trigger", start.Name)
+	}
+	s.Metrics.countRefusal("Job", refused)
+	s.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
+	s.result.Refused = refused
+	return nil, nil
 }
 
 func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob {

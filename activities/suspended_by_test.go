@@ -34,7 +34,7 @@ func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
 			LastTransitionTime: metav1.NewTime(scheduled),
 		}}}
 		result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{
-			CronJob: cronJobRef, Status: status, Digest: schedule.SpecOf(cronJob).Digest(),
+			CronJob: cronJobRef, Status: status, Digest: schedule.SpecOf(cronJob).Digest(), Basis: s.basis(),
 		})
 		assert.Empty(t, result.StatusFailed)
 		assert.Nil(t, result.CurrentSpec)
@@ -45,7 +45,7 @@ func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
 		t.Helper()
 		heard = heard.Add(time.Nanosecond)
 		must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: heard, Note: protocol.SignalNote{By: by, Note: note}},
+			Kind: protocol.CronJobKind, Object: cronJobRef, Basis: s.basis(), Wish: protocol.Wish{Suspend: true, At: heard, Note: protocol.SignalNote{By: by, Note: note}},
 		})
 	}
 	byAda := "by ada (claimed) at 2026-01-02T03:04:00Z through signal: maintenance"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,10 +30,11 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"prune", len(request.Prune), schedule.MaxPruned}); err != nil {
 		return result, err
 	}
-	if err := a.tooOld(ctx, request.Task); err != nil {
+	if err := invalidRequest(request.Basis.Validate()); err != nil {
 		return result, err
 	}
-	cronJob, fresh, result, err := a.plannedCronJob(ctx, request)
+	planned := plannedWith{request.CronJob, request.Digest, request.Basis}
+	cronJob, fresh, result, err := a.plannedCronJob(ctx, planned, request)
 	if err != nil || cronJob == nil {
 		return result, err
 	}
@@ -44,16 +46,17 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 		if result.Judgement != nil {
 			status = schedule.StatusJudged(status, *result.Judgement)
 		}
-		written := a.applyCronJobStatus(ctx, cronJob, fresh, request.Digest, status)
-		if written.Gone || written.CurrentSpec != nil {
+		status.PlanDigest = schedule.PlanDigest(*request.Status, nil)
+		written := a.applyCronJobStatus(ctx, cronJob, planned, status)
+		if written.Gone || written.Overtaken || written.CurrentSpec != nil {
 			return written, nil
 		}
-		result.StatusFailed = written.StatusFailed
+		result.StatusFailed, result.Revision = written.StatusFailed, written.Revision
 	}
 	if fresh == cached && result.StatusFailed != "" && len(request.Prune) > 0 {
 		// No write has guarded what was read.
 		var changed protocol.WriteStatusResult
-		if cronJob, changed, err = a.unedited(ctx, request.CronJob, request.Digest); err != nil || cronJob == nil {
+		if cronJob, changed, err = a.unedited(ctx, planned); err != nil || cronJob == nil {
 			return changed, err
 		}
 	}
@@ -71,35 +74,59 @@ func validateWrite(cronJob protocol.ObjectReference, status *ostinatov1.CronJobS
 		errors.Join(event.Validate(events), schedule.ValidateStatus(ptr.Deref(status, ostinatov1.CronJobStatus{}), cronJob.Namespace))))
 }
 
+// plannedWith is the CronJob that a request was planned with: its spec and its status.
+type plannedWith struct {
+	cronJob protocol.ObjectReference
+	digest  string
+	basis   schedule.Basis
+}
+
 // plannedCronJob returns the CronJob of a request as it is remembered, or as the watch cache has it, and reads it live where
-// neither is what was planned for; nil where the result says that it is gone or edited. A remembered one has no template.
+// neither is what was planned for; nil where the result says what it is instead. A remembered one has no template.
 //
 // A write of the status is refused unless the CronJob is, in etcd, the one that was read, so it needs no live read before. A
 // dry run leaves nothing behind, and the template that it tries is that of the generation which was planned for.
-func (a *Activities) plannedCronJob(ctx context.Context, request protocol.WriteStatusRequest) (*ostinatov1.CronJob, freshness, protocol.WriteStatusResult, error) {
-	reference := request.CronJob
+func (a *Activities) plannedCronJob(
+	ctx context.Context, planned plannedWith, request protocol.WriteStatusRequest,
+) (*ostinatov1.CronJob, freshness, protocol.WriteStatusResult, error) {
+	reference := planned.cronJob
 	if request.Status != nil {
-		if known, ok := a.cronJobCache.Get(knownCronJob{reference, request.Digest}); ok && !request.Judge {
-			return known.(*ostinatov1.CronJob), cached, protocol.WriteStatusResult{}, nil
+		if known, ok := a.cronJobCache.Get(knownCronJob{reference, planned.digest}); ok && !request.Judge {
+			if remembered := known.(*ostinatov1.CronJob); !planned.basis.Overtakes(remembered.Status) {
+				return remembered, cached, protocol.WriteStatusResult{}, nil
+			}
 		}
 		glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
-		if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == request.Digest {
+		if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == planned.digest && !planned.basis.Overtakes(glance.Status) {
 			return glance, cached, protocol.WriteStatusResult{}, nil
 		}
 	}
-	cronJob, changed, err := a.unedited(ctx, reference, request.Digest)
+	cronJob, changed, err := a.unedited(ctx, planned, planDigestOf(request)...,
+	)
 	return cronJob, live, changed, err
 }
 
-// unedited reads the CronJob live; it is nil where the result says that it is gone, or that its spec is not
-// the one of the digest.
-func (a *Activities) unedited(ctx context.Context, reference protocol.ObjectReference, digest string) (_ *ostinatov1.CronJob, changed protocol.WriteStatusResult, err error) {
-	cronJob, err := a.cronJob(ctx, reference)
+// planDigestOf is the digest of the status that a request asks to write, if it does.
+func planDigestOf(request protocol.WriteStatusRequest) []string {
+	if request.Status == nil {
+		return nil
+	}
+	return []string{schedule.PlanDigest(*request.Status, nil)}
+}
+
+// unedited reads the CronJob live; it is nil where the result says that it is gone, that its spec is not the one that was
+// planned with, or that its status is a later one, and not of the plan with the digest.
+func (a *Activities) unedited(ctx context.Context, planned plannedWith, planDigest ...string) (_ *ostinatov1.CronJob, changed protocol.WriteStatusResult, err error) {
+	cronJob, err := a.cronJob(ctx, planned.cronJob)
 	if err != nil || cronJob == nil {
 		changed.Gone = err == nil
 		return nil, changed, err
 	}
-	if spec := schedule.SpecOf(cronJob); spec.Digest() != digest {
+	wrote := slices.ContainsFunc(planDigest, func(digest string) bool { return planned.basis.Wrote(cronJob.Status, digest) })
+	if changed.Overtaken = planned.basis.Overtakes(cronJob.Status) && !wrote; changed.Overtaken {
+		return nil, changed, nil
+	}
+	if spec := schedule.SpecOf(cronJob); spec.Digest() != planned.digest {
 		changed.CurrentSpec = &spec
 		return nil, changed, nil
 	}
@@ -108,7 +135,7 @@ func (a *Activities) unedited(ctx context.Context, reference protocol.ObjectRefe
 
 // applyCronJobStatus writes the status in the namespace's turn. The result says why it did not.
 func (a *Activities) applyCronJobStatus(
-	ctx context.Context, cronJob *ostinatov1.CronJob, fresh freshness, digest string, status ostinatov1.CronJobStatus,
+	ctx context.Context, cronJob *ostinatov1.CronJob, planned plannedWith, status ostinatov1.CronJobStatus,
 ) (result protocol.WriteStatusResult) {
 	status.Workflow = &ostinatov1.WorkflowReference{
 		Namespace: a.Namespace,
@@ -126,7 +153,7 @@ func (a *Activities) applyCronJobStatus(
 	defer release()
 	ctx, cancel := leavingTime(ctx)
 	defer cancel()
-	result, err = a.writeCronJobStatus(ctx, cronJob, fresh, digest, &status)
+	result, err = a.writeCronJobStatus(ctx, cronJob, planned, &status)
 	switch {
 	case err == nil:
 		return result
@@ -152,37 +179,45 @@ func notWritten(ctx context.Context, cronJob *ostinatov1.CronJob, err error) pro
 // more, and what does not get its turn in time costs it nothing.
 const maxStatusWrites = 64
 
-// writeCronJobStatus writes the status, unless the CronJob was not read live and was edited since. A turn that
-// comes too late writes nothing: the API server would give that write up, at the same cost.
+// maxStatusTries bounds how often a status is written to a CronJob that others write to meanwhile.
+const maxStatusTries = 5
+
+// writeCronJobStatus writes the status as the revision after the one that the CronJob has, unless it has another spec or a
+// later status than the one that was planned with. A turn that comes too late writes nothing: the API server would give that
+// write up, at the same cost.
 func (a *Activities) writeCronJobStatus(
-	ctx context.Context, cronJob *ostinatov1.CronJob, fresh freshness, digest string, status *ostinatov1.CronJobStatus,
-) (changed protocol.WriteStatusResult, err error) {
+	ctx context.Context, cronJob *ostinatov1.CronJob, planned plannedWith, status *ostinatov1.CronJobStatus,
+) (result protocol.WriteStatusResult, err error) {
 	waiting, cancel := leavingTime(ctx)
 	defer cancel()
 	leave, err := a.statusWrites.Take(waiting, cronJob.Namespace)
 	if err != nil {
-		return changed, err
+		return result, err
 	}
 	defer leave()
 	store := a.cronJobs(k8s.IsNative(cronJob))
-	a.cronJobCache.Remove(knownCronJob{cronJobReference(cronJob), digest})
-	var stored *ostinatov1.CronJob
-	if fresh == cached {
-		stored, err = store.WriteStatus(ctx, cronJob, a.suspendedBy(cronJob, status))
-		if apierrors.IsConflict(err) {
-			if cronJob, changed, err = a.unedited(ctx, cronJobReference(cronJob), digest); err != nil || cronJob == nil {
-				return changed, err
+	for try := 1; ; try++ {
+		a.cronJobCache.Remove(knownCronJob{planned.cronJob, planned.digest})
+		if planned.basis.Wrote(cronJob.Status, status.PlanDigest) {
+			result.Revision = cronJob.Status.Revision
+			return result, nil
+		}
+		status.Revision = max(planned.basis.Revision, cronJob.Status.Revision) + 1
+		stored, err := store.WriteStatus(ctx, cronJob, a.suspendedBy(cronJob, status))
+		if err == nil {
+			if len(status.Active) > 0 {
+				a.remember(stored)
 			}
-			fresh = live
+			result.Revision = status.Revision
+			return result, nil
+		}
+		if !apierrors.IsConflict(err) || try == maxStatusTries {
+			return result, err
+		}
+		if cronJob, result, err = a.unedited(ctx, planned, status.PlanDigest); err != nil || cronJob == nil {
+			return result, err
 		}
 	}
-	if fresh == live {
-		stored, err = k8s.ApplyCronJobStatus(ctx, store, cronJob, a.suspendedBy(cronJob, status))
-	}
-	if err == nil && len(status.Active) > 0 {
-		a.remember(stored)
-	}
-	return changed, err
 }
 
 // suspendedBy returns the status with who has suspended the CronJob, by the object and not by the request.
@@ -230,6 +265,7 @@ func (a *Activities) remember(cronJob *ostinatov1.CronJob) {
 		},
 		Status: ostinatov1.CronJobStatus{
 			Conditions: cronJob.Status.Conditions, LastScheduleTime: cronJob.Status.LastScheduleTime, AccountedUntil: cronJob.Status.AccountedUntil,
+			Revision: cronJob.Status.Revision, PlanDigest: cronJob.Status.PlanDigest,
 		},
 	})
 }

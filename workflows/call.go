@@ -21,6 +21,8 @@ const (
 	regularHeartbeat      = 5 * time.Second
 	// regularBudget bounds a call, after which its workflow plans anew.
 	regularBudget = 10 * time.Minute
+	// startBudget bounds a start, which waits for its time by the clock of its worker: that may be behind by as much.
+	startBudget = 24 * time.Hour
 	// startHeartbeat plus startRetry is how much later a run begins if its worker is lost. An attempt that waits for
 	// its time may be silent for startPatience longer at most: 1,000 of them would keep Temporal from preparing the rest.
 	startHeartbeat = 4 * time.Second
@@ -171,8 +173,7 @@ func (c callOptions) options(ctx workflow.Context, kind kind, summary string) wo
 		options.StartToCloseTimeout = regularBudget
 	}
 	if kind.name == protocol.StartRunActivity {
-		// It is retried until the API server answers.
-		options.ScheduleToCloseTimeout, options.RetryPolicy.InitialInterval = 0, startRetry
+		options.ScheduleToCloseTimeout, options.RetryPolicy.InitialInterval = c.early+startBudget, startRetry
 		options.HeartbeatTimeout = startHeartbeat + min(c.early, startPatience)
 	}
 	if c.budget > 0 {

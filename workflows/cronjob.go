@@ -64,17 +64,14 @@ type runningCronJob struct {
 	askedBackfills [][]time.Time
 	// children are the runs whose Job workflows this workflow run has started.
 	children []*childRun
-	// task is the workflow task under way, as taskBegan has seen it.
-	task struct {
-		history int
-		began   time.Time
-	}
 	// unknown are the unknown signals of the minute.
 	unknown steering.Unknown
 	// runsEnded says that runs have ended since the search attributes were set.
 	runsEnded bool
-	// unread says that the object's status and Jobs are still to be read.
-	unread bool
+	// unread says that the object's status and Jobs are still to be read; overtaken, that they are later than the state.
+	unread, overtaken bool
+	// dropped counts how often what was heard was dropped.
+	dropped int
 	// pause follows calls that failed.
 	pause backoff
 	// toldAgain is the failure for which the status was written again, since the object was not suspended by the one that it has.
@@ -112,8 +109,8 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 	}
 }
 
-// begin reads the object's status and Jobs: the workflow is new, or another one ran in its place. Its error says to continue as
-// new, since the object could not be read for long.
+// begin reads the object's status and Jobs: the workflow is new, or another one ran in its place, or it was restored. Its error
+// says to continue as new, since the object could not be read for long.
 func (c *runningCronJob) begin(ctx workflow.Context) error {
 	for c.unread && !c.gone {
 		c.find(ctx)
@@ -156,20 +153,44 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	c.pause.reset()
 	c.unread = false
-	untried := schedule.Untried(c.state)
 	identity := schedule.Identity{Namespace: c.cronJob.Namespace, Name: c.cronJob.Name, UID: c.cronJob.UID, Created: result.Created}
-	c.state = schedule.NewState(identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended,
-		workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli())
-	c.state = schedule.AddTriggers(c.state, untried, workflow.Now(ctx))
+	status := ptr.Deref(result.Status, ostinatov1.CronJobStatus{})
+	c.beginAnew(ctx, schedule.NewState(identity, status, result.Ended), status)
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
 }
 
+// beginAnew takes the state that was read from the object, in place of one that it has overtaken.
+func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, status ostinatov1.CronJobStatus) {
+	if !c.overtaken {
+		c.state = schedule.AddTriggers(read, schedule.Untried(c.state), workflow.Now(ctx))
+		return
+	}
+	var heard []string
+	for _, wish := range c.heard.steering {
+		heard = append(heard, "the signal "+wish.Signal())
+	}
+	for range c.asked {
+		heard = append(heard, "an update")
+	}
+	anew := schedule.BeginAnew(c.state, read, status, c.spec.Generation, heard, workflow.Now(ctx))
+	c.state, c.overtaken = anew.State, false
+	if anew.Dropped {
+		// What waits in the history was carried out before Temporal was restored, or the workflow was reset.
+		c.heard, c.asked, c.askedBackfills = cronJobHeard{successor: c.heard.successor}, nil, nil
+		c.dropped++
+	}
+	if anew.Contested {
+		c.pause.until = workflow.Now(ctx).Add(contestedPause)
+	}
+	workflow.GetLogger(ctx).Warn("The CronJob has a later status than the workflow", "revision", status.Revision, "dropped", anew.Dropped, "contested", anew.Contested)
+}
+
+// contestedPause is how long the workflow waits where others write the status again and again.
+const contestedPause = 30 * time.Second
+
 // run is the main loop. Thousands of workflows wait at a time, so act returns its stack before the wait.
 func (c *runningCronJob) run(ctx workflow.Context) error {
-	if err := c.begin(ctx); err != nil {
-		return err
-	}
 	for {
 		rest, done, err := c.act(ctx)
 		if done {
@@ -189,8 +210,15 @@ type rest struct {
 
 // act handles what was received and carries out at most one plan. done says that the workflow is over.
 func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error) {
-	c.taskBegan(ctx)
+	if c.unread {
+		if err := c.begin(ctx); err != nil {
+			return rest{}, true, err
+		}
+	}
 	c.hear(ctx)
+	if c.unread && !c.gone {
+		return rest{}, false, nil
+	}
 	c.answerCancellation(ctx)
 	now := workflow.Now(ctx)
 	switch {

@@ -18,6 +18,7 @@ type cronJobRequest struct {
 	CronJob protocol.ObjectReference
 	Digest  string
 	Start   *schedule.Start
+	Find    bool
 	Deletes []schedule.Delete
 	Status  *ostinatov1.CronJobStatus
 	Judge   bool
@@ -31,6 +32,7 @@ type cronJobResult struct {
 	Gone         bool
 	CurrentSpec  *schedule.Spec
 	Started      *protocol.StartedJob
+	Missing      bool
 	Refused      *protocol.Refusal
 	Ended        []schedule.Finished
 	Running      []schedule.Run
@@ -46,7 +48,7 @@ type cronJobResult struct {
 func asked(request any) cronJobRequest {
 	switch r := request.(type) {
 	case protocol.StartRunRequest:
-		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Start: &r.Start, Deletes: r.Replace, Status: r.Status, Events: r.Events}
+		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Start: &r.Start, Find: r.Find, Deletes: r.Replace, Status: r.Status, Events: r.Events}
 	case protocol.WriteStatusRequest:
 		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Deletes: r.Prune, Status: r.Status, Judge: r.Judge, Events: r.Events}
 	case protocol.FindRunsRequest:
@@ -66,7 +68,7 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 		r, err := answer(ctx, asked(request))
 		return protocol.StartRunResult{
 			Gone: r.Gone, CurrentSpec: r.CurrentSpec, Started: r.Started, Refused: r.Refused, Ended: r.Ended, Replaced: r.Deleted,
-			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed,
+			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed, Missing: r.Missing,
 		}, err
 	})
 	register(protocol.WriteStatusActivity, func(ctx context.Context, request protocol.WriteStatusRequest) (protocol.WriteStatusResult, error) {

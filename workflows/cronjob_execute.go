@@ -22,39 +22,27 @@ var errUnusableSpec = errors.New("its spec is not valid")
 // errNoCreation says that an answer does not tell when the CronJob was created, as that of an earlier worker.
 var errNoCreation = errors.New("it is not known when it was created")
 
-// taskBegan returns when the workflow task under way, which its number of events tells from others, began.
-func (c *runningCronJob) taskBegan(ctx workflow.Context) time.Time {
-	if history := workflow.GetInfo(ctx).GetCurrentHistoryLength(); c.task.history != history || c.task.began.IsZero() {
-		c.task.history, c.task.began = history, workflow.Now(ctx)
-	}
-	return c.task.began
-}
-
-// startRun starts a run and its workflow. Like writeStatus it carries out a plan in one idempotent call. If that fails or
-// gives way, the state stays as it was.
+// startRun starts a run and its workflow, or looks for its Job. Like writeStatus it carries out a plan in one idempotent call.
 func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	request := protocol.StartRunRequest{
-		CronJob: c.cronJob, Digest: digest(c.spec), Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
+		CronJob: c.cronJob, Digest: digest(c.spec), Basis: c.state.Basis, Find: plan.Find,
+		Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
 	}
 	c.urged = false
 	result, err := perform(ctx, startRun, summary(plan), request, callOptions{
 		early: max(plan.Start.Scheduled.Sub(workflow.Now(ctx)), 0),
-		// A start whose time has come is over soon.
 		givesWay: func() bool {
-			return workflow.Now(ctx).Before(plan.Start.Scheduled) && (c.mailbox.steered() || c.unsettled(ctx, plan.Start.Scheduled))
+			return c.mailbox.steered() || workflow.Now(ctx).Before(plan.Start.Scheduled) && c.unsettled(ctx, plan.Start.Scheduled)
 		},
 	})
-	if !c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
+	if err != nil || result.GaveUp {
+		c.startFailed(ctx, plan, result, err)
 		return
 	}
-	report := schedule.Report{Deleted: result.Replaced, StatusFailed: result.StatusFailed, StatusLeft: result.StatusLeft}
-	if result.Started != nil {
-		report.Started = &result.Started.Run
+	if !c.answeredFor(ctx, answer{result.Gone, result.Overtaken, result.CurrentSpec}) {
+		return
 	}
-	if result.Refused != nil {
-		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message
-	}
-	c.state = schedule.Apply(plan, report, workflow.Now(ctx))
+	c.state = schedule.Apply(plan, reportOf(result), workflow.Now(ctx))
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
@@ -70,6 +58,32 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 		_ = workflow.Await(ctx, func() bool {
 			return !slices.ContainsFunc(c.children, func(child *childRun) bool { return !child.begun() })
 		})
+	}
+}
+
+// reportOf is what a result says to the planner.
+func reportOf(result protocol.StartRunResult) schedule.Report {
+	report := schedule.Report{
+		Deleted: result.Replaced, StatusFailed: result.StatusFailed, StatusLeft: result.StatusLeft, Revision: result.Revision,
+		Unclear: result.Unclear != "", Unsent: result.Unsent, Message: result.Unclear, Missing: result.Missing,
+	}
+	if result.Started != nil {
+		report.Started = &result.Started.Run
+	}
+	if result.Refused != nil {
+		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message
+	}
+	return report
+}
+
+// startFailed takes in that a start has no answer, or gave way. Where a create may have been sent, the run may have a Job.
+func (c *runningCronJob) startFailed(ctx workflow.Context, plan schedule.Plan, result protocol.StartRunResult, err error) {
+	if !result.Unsent && !plan.Find && !workflow.Now(ctx).Before(plan.Start.Scheduled) {
+		plan.Next.Outbox = plan.Events
+		c.state = schedule.Apply(plan, schedule.Report{Unclear: true, Deleted: result.Replaced}, workflow.Now(ctx)).Sent(plan)
+	}
+	if err != nil {
+		c.failed(ctx, "Starting a run failed", err)
 	}
 }
 
@@ -99,27 +113,42 @@ func (c *runningCronJob) unsettled(ctx workflow.Context, due time.Time) bool {
 // writeStatus writes what the state says, and prunes the history.
 func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	request := protocol.WriteStatusRequest{
-		CronJob: c.cronJob, Task: c.taskBegan(ctx), Digest: digest(c.spec), Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
+		CronJob: c.cronJob, Digest: digest(c.spec), Basis: c.state.Basis, Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
 	}
 	result, err := perform(ctx, writeStatus, summary(plan), request, c.beforeNextStart(ctx, plan.Next))
 	c.urged = err != nil && !c.mailbox.steered()
-	if c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
-		c.state = schedule.Apply(plan, schedule.Report{Deleted: result.Pruned, StatusFailed: result.StatusFailed, Judgement: result.Judgement}, workflow.Now(ctx))
+	if err != nil {
+		// It may have been written.
+		c.state = c.state.Sent(plan)
+		c.failed(ctx, "Writing the status failed", err)
+		return
+	}
+	if c.answeredFor(ctx, answer{result.Gone, result.Overtaken, result.CurrentSpec}) {
+		report := schedule.Report{
+			Deleted: result.Pruned, StatusFailed: result.StatusFailed, Revision: result.Revision, Judgement: result.Judgement,
+		}
+		c.state = schedule.Apply(plan, report, workflow.Now(ctx))
 		if plan.Status != nil {
 			c.attribute(ctx)
 		}
 	}
 }
 
+// answer says of the CronJob whether it is the one that was planned with.
+type answer struct {
+	gone, overtaken bool
+	spec            *schedule.Spec
+}
+
 // answeredFor reports whether a call was carried out for the CronJob as planned; if not, it takes in the difference.
-func (c *runningCronJob) answeredFor(ctx workflow.Context, gone bool, spec *schedule.Spec, err error) bool {
+func (c *runningCronJob) answeredFor(ctx workflow.Context, answer answer) bool {
 	switch {
-	case err != nil:
-		c.failed(ctx, "Carrying out the plan failed", err)
-	case !gone && spec == nil:
+	case answer.overtaken:
+		c.unread, c.overtaken = true, true
+	case !answer.gone && answer.spec == nil:
 		c.pause.reset()
 		return true
-	case !c.learn(ctx, gone, spec):
+	case !c.learn(ctx, answer.gone, answer.spec):
 		// Without a pause the same plan would be refused for ever.
 		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
 	}
@@ -130,7 +159,7 @@ func (c *runningCronJob) answeredFor(ctx workflow.Context, gone bool, spec *sche
 func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 	paused := schedule.Paused(c.state)
 	request := protocol.SetSuspendRequest{
-		Kind: protocol.CronJobKind, Object: c.cronJob, AfterFailures: true,
+		Kind: protocol.CronJobKind, Object: c.cronJob, AfterFailures: true, Basis: c.state.Basis,
 		Wish: protocol.Wish{Suspend: true, Note: protocol.SignalNote{By: "pauseAfterFailures", Note: paused.PausedWhy}, At: workflow.Now(ctx)},
 	}
 	result, err := perform(ctx, setSuspend, "suspend "+c.cronJob.Name+" after failures", request, callOptions{givesWay: c.mailbox.steered})
@@ -142,6 +171,8 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		// The object is the truth.
 		workflow.GetLogger(ctx).Warn("The API server refuses to have the CronJob suspended after failures", "error", err)
 		c.state = schedule.PauseRefused(c.state, shortError(err))
+	case result.Overtaken:
+		c.unread, c.overtaken = true, true
 	default:
 		if result.CronJobSpec != nil && result.CronJobSpec.Suspend {
 			c.state = paused

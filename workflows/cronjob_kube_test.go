@@ -129,6 +129,13 @@ func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cron
 		result.CurrentSpec = &k.object
 		return result, nil
 	}
+	if request.Find {
+		made := slices.IndexFunc(k.jobs, func(run schedule.Run) bool { return run.Name == request.Start.Name })
+		if result.Missing = made < 0; made >= 0 {
+			result.Started = &protocol.StartedJob{Run: k.jobs[made], Spec: job.Spec{Parallelism: 1}, Managed: !k.unmanaged}
+		}
+		return result, nil
+	}
 	for _, wanted := range request.Deletes {
 		if ended := k.ended([]schedule.Run{{Name: wanted.Name, UID: wanted.UID}}); wanted.Replaced && len(ended) > 0 {
 			result.Ended = append(result.Ended, ended...)

@@ -34,7 +34,7 @@ func (h cronJobHeard) pending() bool { return h.reasonToLook() || len(h.steering
 func (c *runningCronJob) hear(ctx workflow.Context) {
 	c.takeChildren(ctx)
 	c.take(ctx)
-	for !c.gone && c.heard.pending() && c.pause.over(workflow.Now(ctx)) && !c.startGoesFirst(ctx, workflow.Now(ctx)) {
+	for !c.gone && !c.unread && c.heard.pending() && c.pause.over(workflow.Now(ctx)) && !c.startGoesFirst(ctx, workflow.Now(ctx)) {
 		if c.heard.reasonToLook() {
 			c.look(ctx)
 		} else {
@@ -134,11 +134,15 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen pro
 
 // look reads the CronJob and the runs said to have started or ended. A successor stays only if it is a successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
-	request := protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: c.heard.runs}
+	request := protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Basis: c.state.Basis, Look: c.heard.runs}
 	result, err := perform(ctx, findRuns, "look at "+c.cronJob.Name, request, c.beforeNextStart(ctx, c.state))
 	c.urged = err != nil && !c.mailbox.steered()
 	if err != nil {
 		c.failed(ctx, "Looking at the CronJob failed", err)
+		return
+	}
+	if result.Overtaken {
+		c.unread, c.overtaken = true, true
 		return
 	}
 	c.heard.look, c.heard.runs = false, c.heard.runs[len(request.Look):]
@@ -178,7 +182,7 @@ func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRun
 
 // steer writes spec.suspend. Nothing starts before the API server answers.
 func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
-	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: c.cronJob, Wish: wish}
+	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: c.cronJob, Basis: c.state.Basis, Wish: wish}
 	result, err := perform(ctx, setSuspend, wish.Signal()+" "+c.cronJob.Name, request, callOptions{givesWay: c.mailbox.steered})
 	switch {
 	case errors.Is(err, errGaveWay):
@@ -194,6 +198,9 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 		c.state = schedule.Announce(c.state, event.Warning("FailedUpdate",
 			"Error writing spec.suspend for signal "+wish.Signal()+": "+shortError(err)))
 		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", wish.Signal(), "error", err)
+	case result.Overtaken:
+		c.unread, c.overtaken = true, true
+		return
 	default:
 		c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec)
 		if c.gone {

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -125,7 +126,7 @@ func TestCronJobTellsWhatAResumeTakesBack(t *testing.T) {
 			k.signal(5*time.Second, test.signal, test.argument)
 			k.runUntil(10*time.Second, cron("*/10 * * * *", allow))
 			test.want.Kind, test.want.Object, test.want.At = protocol.CronJobKind, hello, k.suspends[0].At
-			if k.suspends[0] != test.want {
+			if !reflect.DeepEqual(k.suspends[0], test.want) {
 				t.Errorf("asked for %+v, want %+v", k.suspends[0], test.want)
 			}
 		})
@@ -389,7 +390,7 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 func TestCronJobOverduePokeLooksAtTheClock(t *testing.T) {
 	k := newCronJobKube(t)
 	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart.Add(-time.Hour)},
-		k.status, nil, 0)
+		k.status, nil)
 	k.signal(time.Second, protocol.CronJobSpecSignal, protocol.CronJobSpec{
 		CronJob: hello, Spec: cron("*/10 * * * *", allow), Overdue: true,
 	})

@@ -34,7 +34,7 @@ func TestAStartIsInTheHistoryBeforeItsJobIsReplaced(t *testing.T) {
 // deleted for the history limit: a task that is repeated would find nothing, and start the run once more.
 func TestWhatWasFoundIsInTheHistoryBeforeItIsDeleted(t *testing.T) {
 	k := newCronJobKube(t)
-	triggered := names.TriggeredJob(hello.Name, hello.UID, cronStart.UnixMilli()+1)
+	triggered := names.TriggeredJob(hello.Name, hello.UID, cronStart.Add(5*time.Second).UnixMilli())
 	for _, found := range []string{triggered, "by-hand"} {
 		k.signal(5*time.Second, protocol.JobClosedSignal, protocol.JobClosed{
 			CronJobUID: hello.UID, Name: found, Result: protocol.JobEnd{UID: "of-" + found, Outcome: job.Complete},

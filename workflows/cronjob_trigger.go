@@ -41,6 +41,9 @@ func (c *runningCronJob) handleTriggers(ctx workflow.Context) error {
 	})
 }
 
+// askAgain is the answer to what was dropped.
+const askAgain = "the CronJob's status is later than the workflow, which begins anew from it: ask again"
+
 // trigger answers the update once it is known what becomes of the run.
 func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerRequest) (answer protocol.TriggerAnswer, err error) {
 	asked := schedule.TriggerRequest{
@@ -53,6 +56,7 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 	}
 	// sequence is the trigger's number; 0 until the main loop has taken it.
 	var sequence int64
+	dropped := c.dropped
 	c.asked = append(c.asked, func(now time.Time) {
 		c.state = schedule.AddTrigger(c.state, asked, now)
 		sequence = c.state.TriggerSequence
@@ -62,6 +66,9 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 	err = workflow.Await(ctx, func() (known bool) {
 		if sequence != 0 {
 			answer, known = schedule.Answer(c.state, sequence)
+		}
+		if !known && sequence == 0 && c.dropped != dropped {
+			answer, known = protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: askAgain}, true
 		}
 		if !known && c.gone {
 			answer, known = protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: "the CronJob is gone"}, true

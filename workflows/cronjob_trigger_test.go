@@ -99,9 +99,9 @@ func TestCronJobNamesTheRunOfATrigger(t *testing.T) {
 		}
 	})
 	k.runUntil(120*time.Second, cron("*/10 * * * *", "Queue"))
-	sequence := cronStart.UnixMilli()
-	assert.Equal(t, names.TriggeredJob("hello", hello.UID, sequence+1), first.trigger.Job)
-	assert.Equal(t, protocol.TriggerAnswer{Job: names.TriggeredJob("hello", hello.UID, sequence+2), Runs: "now"}, second.trigger)
+	sequence := cronStart.Add(40 * time.Second).UnixMilli()
+	assert.Equal(t, names.TriggeredJob("hello", hello.UID, sequence), first.trigger.Job)
+	assert.Equal(t, protocol.TriggerAnswer{Job: names.TriggeredJob("hello", hello.UID, sequence+1), Runs: "now"}, second.trigger)
 }
 
 func TestCronJobRefusesATriggerThatCannotBeRead(t *testing.T) {

@@ -70,7 +70,7 @@ func payloadsOf(recorded *history.History) []*commonpb.Payload {
 func TestCronJobThatContinuesAsNewLooksUpItsZoneAgain(t *testing.T) {
 	k := newCronJobKube(t)
 	spec := cron("* * * * *", allow)
-	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart}, ostinatov1.CronJobStatus{}, nil, 0)
+	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart}, ostinatov1.CronJobStatus{}, nil)
 	state.Calendar = schedule.Calendar{Made: true, Evaluation: schedule.Evaluation{
 		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Recheck: cronStart.Add(time.Hour),
 		Problem: &times.Problem{Reason: times.UnknownTimeZone, Message: "unknown time zone"},

@@ -48,6 +48,14 @@ const UnknownReason = "UnknownReason"
 // WorkflowCancelled is the reason of the Event on a CronJob whose workflow somebody has cancelled.
 const WorkflowCancelled = "WorkflowCancelled"
 
+const (
+	// StatusOvertaken is the reason of the Event on a CronJob whose workflow has found a later state in its status, and has begun
+	// anew from it.
+	StatusOvertaken = "StatusOvertaken"
+	// StatusContested is that of one whose workflow finds so again and again, and of its condition Stalled.
+	StatusContested = "StatusContested"
+)
+
 // Reasons of the Events that the bridge emits, all of them warnings.
 const (
 	RunOverdue          = "RunOverdue"
@@ -82,6 +90,7 @@ var reasons = map[string][]string{
 		UnknownReason, "PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",
 		"UnparseableSchedule", "UnknownTimeZone", "NeverFires", "UnsupportedSchedule",
 		"BackfillRefused", "TriggerRefused", "TooManyMissedTimes", "MissSchedule", "UnexpectedJob", "PausedAfterFailures", "FailedUpdate",
+		StatusOvertaken, StatusContested,
 	},
 }
 

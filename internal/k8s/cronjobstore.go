@@ -37,21 +37,6 @@ func GetCronJob(ctx context.Context, store CronJobStore, namespace, name string,
 	return withUID(cronJob, err, uid)
 }
 
-// ApplyCronJobStatus makes status the CronJob's status and returns the CronJob as stored. Fields that the status leaves
-// out are removed. UID and resourceVersion of the CronJob as just read guard the write; when another writer came first,
-// it is read again. Errors are ErrGone or the API server's, a conflict included when other writers persist.
-func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
-	for attempt := 1; ; attempt++ {
-		stored, err := store.WriteStatus(ctx, cronJob, status)
-		if !apierrors.IsConflict(err) || attempt == applyAttempts {
-			return stored, err
-		}
-		if cronJob, err = GetCronJob(ctx, store, cronJob.Namespace, cronJob.Name, cronJob.UID); err != nil {
-			return nil, err
-		}
-	}
-}
-
 // OwnCronJobs stores the CronJobs of batch.ostinato.dev.
 func OwnCronJobs(client CronJobsGetter) CronJobStore { return ownCronJobs{client} }
 

@@ -72,6 +72,7 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 	if native.Annotations[names.ObservedUIDAnnotation] != string(native.UID) {
 		return cronJob
 	}
+	cronJob.Status.Revision, cronJob.Status.PlanDigest = notedRevision(native.Annotations[names.StatusRevisionAnnotation])
 	next, last := parsed(native.Annotations[names.NextScheduleTimeAnnotation]), native.Status.LastScheduleTime
 	if !next.IsZero() {
 		if last != nil && !next.After(last.Time) {
@@ -87,6 +88,16 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 		cronJob.Status.Workflow = &ostinatov1.WorkflowReference{Namespace: namespace, ID: id}
 	}
 	return cronJob
+}
+
+// notedRevision reads the note of status.revision and status.planDigest.
+func notedRevision(note string) (revision int64, planDigest string) {
+	number, planDigest, _ := strings.Cut(note, " ")
+	revision, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || revision < 0 || len(planDigest) > schedule.MaxPlanDigest {
+		return 0, ""
+	}
+	return revision, planDigest
 }
 
 // NativeCronJobs stores the CronJobs of batch/v1.
@@ -122,6 +133,7 @@ func (s nativeCronJobs) WriteStatus(ctx context.Context, read *ostinatov1.CronJo
 		names.ObservedGenerationAnnotation: new(strconv.FormatInt(status.ObservedGeneration, 10)),
 		names.NextScheduleTimeAnnotation:   nil,
 		names.WorkflowAnnotation:           nil,
+		names.StatusRevisionAnnotation:     new(fmt.Sprintf("%d %s", status.Revision, status.PlanDigest)),
 	}
 	if status.NextScheduleTime != nil {
 		notes[names.NextScheduleTimeAnnotation] = new(status.NextScheduleTime.UTC().Format(time.RFC3339))

@@ -10,9 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -76,7 +74,7 @@ func TestStatusOfANativeCronJob(t *testing.T) {
 		Conditions:         []metav1.Condition{{Type: ostinatov1.ConditionScheduleValid, Status: metav1.ConditionTrue}},
 		Workflow:           &ostinatov1.WorkflowReference{Namespace: "temporal-namespace", ID: "batch-cronjob/default/hello"},
 	}
-	if _, err := k8s.ApplyCronJobStatus(t.Context(), store, k8s.FromNative(native), status); err != nil {
+	if _, err := store.WriteStatus(t.Context(), k8s.FromNative(native), status); err != nil {
 		t.Fatal(err)
 	}
 	patches := 0
@@ -104,7 +102,7 @@ func TestStatusOfANativeCronJob(t *testing.T) {
 	}
 
 	// What the next status leaves out is removed, but for the lastScheduleTime.
-	if _, err := k8s.ApplyCronJobStatus(t.Context(), store, read, &ostinatov1.CronJobStatus{ObservedGeneration: 5}); err != nil {
+	if _, err := store.WriteStatus(t.Context(), read, &ostinatov1.CronJobStatus{ObservedGeneration: 5}); err != nil {
 		t.Fatal(err)
 	}
 	read, err = k8s.GetCronJob(t.Context(), store, "default", "hello", "cron-uid")
@@ -183,28 +181,7 @@ func TestNotesThatOstinatoHasNotWrittenDoNotCount(t *testing.T) {
 	}
 }
 
-func TestANativeStatusGivesWayToAnotherWriter(t *testing.T) {
-	stored := nativeCronJob()
-	stored.ResourceVersion = "8"
-	client := fake.NewClientset(stored)
-	tries := 0
-	client.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		tries++
-		return tries < 3, nil, apierrors.NewConflict(batchv1.Resource("cronjobs"), "hello", errors.New("modified"))
-	})
-	store := k8s.NativeCronJobs(client)
-	if _, err := k8s.ApplyCronJobStatus(t.Context(), store, k8s.FromNative(nativeCronJob()), &ostinatov1.CronJobStatus{ObservedGeneration: 1}); err != nil || tries != 3 {
-		t.Errorf("%d tries, error %v", tries, err)
-	}
-	recreated := nativeCronJob()
-	recreated.UID = "new-uid"
-	client = fake.NewClientset(recreated)
-	client.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewConflict(batchv1.Resource("cronjobs"), "hello", errors.New("other uid"))
-	})
-	if _, err := k8s.ApplyCronJobStatus(t.Context(), k8s.NativeCronJobs(client), k8s.FromNative(nativeCronJob()), &ostinatov1.CronJobStatus{}); !errors.Is(err, k8s.ErrGone) {
-		t.Errorf("re-created: error %v, want gone", err)
-	}
+func TestAnAbsentNativeCronJobIsGone(t *testing.T) {
 	if _, err := k8s.GetCronJob(t.Context(), k8s.NativeCronJobs(fake.NewClientset()), "default", "hello", "cron-uid"); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("absent: error %v, want gone", err)
 	}

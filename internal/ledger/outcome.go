@@ -38,7 +38,7 @@ const (
 	ReasonSuspended = "Suspended"
 	// ReasonStartingDeadlineExceeded: spec.startingDeadlineSeconds had passed.
 	ReasonStartingDeadlineExceeded = "StartingDeadlineExceeded"
-	// ReasonOutage: nobody was there to start it in time: a worker, Temporal or the API server was away.
+	// ReasonOutage: a worker or Temporal was away, or the API server did not answer.
 	ReasonOutage = "Outage"
 	// ReasonTimerLost: its timer had not fired when the bridge found the run overdue.
 	ReasonTimerLost = "TimerLost"
@@ -82,6 +82,8 @@ const (
 	SignalRefused = "SignalRefused"
 	// TooLate: the request came after Start.Before and found no Job.
 	TooLate = "TooLate"
+	// ServerError: the API server has answered, and left open whether it has made the Job; there is none.
+	ServerError = "ServerError"
 	// RefusedOtherwise: any other answer of the API server's.
 	RefusedOtherwise = "Refused"
 )
@@ -91,7 +93,7 @@ var Reasons = []string{
 	ReasonJobAlreadyActive, ReasonSuspended, ReasonStartingDeadlineExceeded, ReasonOutage, ReasonTimerLost, ReasonFoundLater,
 	ReasonFailedCreate, ReasonScheduleChanged, ReasonTooManyTriggers, ReasonInvalidSignal, ReasonCancelled, ReasonQueueFull,
 	ReasonNotCaughtUp, ReasonCatchUpLimit, ReasonPolicyChanged, ReasonDeleting,
-	Forbidden, Invalid, NamespaceTerminating, ForeignObject, NotPrescribed, SignalRefused, TooLate, RefusedOtherwise,
+	Forbidden, Invalid, NamespaceTerminating, ForeignObject, NotPrescribed, SignalRefused, TooLate, ServerError, RefusedOtherwise,
 }
 
 // Result says how a run that was started has ended.

@@ -95,10 +95,12 @@ const (
 
 	// ObservedGenerationAnnotation and NextScheduleTimeAnnotation (RFC 3339) hold of a native CronJob what the status
 	// of batch/v1 has no field for. ObservedUIDAnnotation names the CronJob that they belong to: who makes one from a
-	// copy copies annotations. They are written in the same request as the status.
+	// copy copies annotations. StatusRevisionAnnotation holds status.revision and status.planDigest. They are written in the same
+	// request as the status.
 	ObservedGenerationAnnotation = "ostinato.dev/observed-generation"
 	ObservedUIDAnnotation        = "ostinato.dev/observed-uid"
 	NextScheduleTimeAnnotation   = "ostinato.dev/next-schedule-time"
+	StatusRevisionAnnotation     = "ostinato.dev/status-revision"
 )
 
 // WatchBuckets is how many hash buckets Pods are spread over. A PodWatch shard has those congruent to its number.

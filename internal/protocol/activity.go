@@ -150,6 +150,8 @@ type SetSuspendRequest struct {
 	Object ObjectReference `json:"object"`
 	// AfterFailures: no signal asks for it, but the CronJob itself, by pauseAfterFailures.
 	AfterFailures bool `json:"afterFailures,omitempty"`
+	// Basis is the status of a CronJob that its workflow rests on: if there is a later one, nothing is done.
+	Basis schedule.Basis `json:"basis,omitzero"`
 	Wish
 }
 
@@ -162,8 +164,10 @@ const (
 // SetSuspendResult carries the object's spec after the write.
 type SetSuspendResult struct {
 	// Gone: the object does not exist or has another UID. Foreign: it is another controller's.
-	Gone        bool           `json:"gone,omitempty"`
-	Foreign     bool           `json:"foreign,omitempty"`
+	Gone    bool `json:"gone,omitempty"`
+	Foreign bool `json:"foreign,omitempty"`
+	// Overtaken: the CronJob has a later status than the workflow knows.
+	Overtaken   bool           `json:"overtaken,omitempty"`
 	CronJobSpec *schedule.Spec `json:"cronJobSpec,omitempty"`
 	JobSpec     *job.Spec      `json:"jobSpec,omitempty"`
 }

@@ -11,12 +11,16 @@ import (
 
 // The requests about a CronJob carry Digest, schedule.Spec.Digest of the spec that was planned with. If the
 // CronJob's spec has another one, nothing is done and the answer is CurrentSpec. Gone answers that the CronJob
-// does not exist or has another UID. Every step is idempotent, so the whole may be repeated.
+// does not exist or has another UID. Basis is the status that was planned with: if the CronJob has a later one, nothing is
+// done and the answer is Overtaken. Every step is idempotent, so the whole may be repeated.
 
 // StartRunRequest starts one run. Where an earlier attempt has made the Job, Started answers in place of CurrentSpec.
 type StartRunRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
 	Digest  string          `json:"digest,omitempty"`
+	Basis   schedule.Basis  `json:"basis,omitzero"`
+	// Find asks only whether the Job of an earlier request is there.
+	Find bool `json:"find,omitempty"`
 	// Start is the run, which is held until its time, before any write. Its Job is created from the object's template.
 	Start schedule.Start `json:"start"`
 	// Replace are the runs whose place it takes: they are deleted first.
@@ -28,30 +32,39 @@ type StartRunRequest struct {
 	Events []event.Event `json:"events,omitempty"`
 }
 
-// StartRunResult has exactly one of Gone, CurrentSpec, Started and Refused.
+// StartRunResult has exactly one of Gone, CurrentSpec, Overtaken, Started, Refused, Unclear, GaveUp and Missing.
 type StartRunResult struct {
 	Gone        bool           `json:"gone,omitempty"`
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
-	// Started is the run's Job, new or an earlier attempt's. One that is gone since has no UID and is in Ended too.
+	Overtaken   bool           `json:"overtaken,omitempty"`
+	// Started is the run's Job, new or an earlier attempt's.
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job. The Event was emitted.
 	Refused *Refusal `json:"refused,omitempty"`
+	// Unclear is what the API server said, where that leaves open whether there is a Job. GaveUp says the same of a start that
+	// was cancelled; no Event was emitted then. With Unsent no create was sent for the request.
+	Unclear string `json:"unclear,omitempty"`
+	GaveUp  bool   `json:"gaveUp,omitempty"`
+	Unsent  bool   `json:"unsent,omitempty"`
+	// Missing answers Find: there is no Job.
+	Missing bool `json:"missing,omitempty"`
 	// Ended are those of Replace that had finished, which are left.
 	Ended []schedule.Finished `json:"ended,omitempty"`
 	// Replaced names those of Replace that were deleted or already gone.
 	Replaced []string `json:"replaced,omitempty"`
 	// StatusLeft says that the status was not to be written, since it is to be planned anew.
 	StatusLeft bool `json:"statusLeft,omitempty"`
-	// StatusFailed is why the status was not written; the Event was emitted where the API server has answered.
+	// StatusFailed is why the status was not written; the Event was emitted where the API server has answered. Revision is
+	// that of the status that was written; 0 where none was.
 	StatusFailed string `json:"statusFailed,omitempty"`
+	Revision     int64  `json:"revision,omitempty"`
 }
 
 // WriteStatusRequest writes what a CronJob's workflow knows, and prunes the history, in the order of its fields.
 type WriteStatusRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
-	// Task is when the workflow task began that asks; a local attempt whose task was given up for another writes nothing.
-	Task   time.Time `json:"task,omitzero"`
-	Digest string    `json:"digest,omitempty"`
+	Digest  string          `json:"digest,omitempty"`
+	Basis   schedule.Basis  `json:"basis,omitzero"`
 	// Judge asks for a dry run of the next run's Job, which the activity puts into Status with schedule.StatusJudged.
 	Judge bool `json:"judge,omitempty"`
 	// Status is applied; nil leaves it as it is. Status.Workflow is filled in by the activity.
@@ -66,10 +79,13 @@ type WriteStatusRequest struct {
 type WriteStatusResult struct {
 	Gone        bool           `json:"gone,omitempty"`
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
+	Overtaken   bool           `json:"overtaken,omitempty"`
 	// Judgement is of the template, where it was asked for.
 	Judgement *schedule.Judgement `json:"judgement,omitempty"`
 	// StatusFailed is why the status was not written; the Event was emitted where the API server has answered.
+	// Revision is that of the status that was written; 0 where none was.
 	StatusFailed string `json:"statusFailed,omitempty"`
+	Revision     int64  `json:"revision,omitempty"`
 	// Pruned names the Jobs that were deleted or already gone.
 	Pruned []string `json:"pruned,omitempty"`
 }
@@ -78,6 +94,8 @@ type WriteStatusResult struct {
 type FindRunsRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
 	Digest  string          `json:"digest,omitempty"`
+	// Basis is not compared where All reads everything anew.
+	Basis schedule.Basis `json:"basis,omitzero"`
 	// Look are runs that are said to have started or ended.
 	Look []schedule.Run `json:"look,omitempty"`
 	// All looks up all Jobs that the CronJob controls, its status, and when it was created.
@@ -88,6 +106,7 @@ type FindRunsRequest struct {
 type FindRunsResult struct {
 	Gone        bool           `json:"gone,omitempty"`
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
+	Overtaken   bool           `json:"overtaken,omitempty"`
 	// Ended are the runs that have ended: finished, or gone.
 	Ended []schedule.Finished `json:"ended,omitempty"`
 	// Running are those that run.

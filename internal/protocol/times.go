@@ -52,6 +52,10 @@ func (i CronJobInput) ValidateTimes(now time.Time) error {
 		{"statusRetry.until", state.StatusRetry.Until, longestBackoff},
 		{"judging.until", state.Judging.Until, longestBackoff},
 		{"pending.retry.until", ptr.Deref(state.Pending, schedule.Pending{}).Retry.Until, longestBackoff},
+		{"pending.unclear", ptr.Deref(state.Pending, schedule.Pending{}).Unclear, clockSkew},
+	}
+	for _, overtaken := range state.Overtaken {
+		moments = append(moments, momentOf{"overtaken", overtaken, clockSkew})
 	}
 	for _, waiting := range state.Calendar.Waiting {
 		moments = append(moments, momentOf{"a time that waits", waiting, clockSkew})
@@ -63,10 +67,12 @@ func (i CronJobInput) ValidateTimes(now time.Time) error {
 		moments = append(moments, momentOf{"the end of a former schedule", former.Until, clockSkew})
 	}
 	for _, trigger := range state.Triggers {
-		moments = append(moments, momentOf{"a trigger's at", trigger.At, clockSkew}, momentOf{"a trigger's retry.until", trigger.Retry.Until, longestBackoff})
+		moments = append(moments, momentOf{"a trigger's at", trigger.At, clockSkew}, momentOf{"a trigger's retry.until", trigger.Retry.Until, longestBackoff},
+			momentOf{"a trigger's unclear", trigger.Unclear, clockSkew})
 	}
 	for _, backfill := range state.Backfills {
-		moments = append(moments, momentOf{"a backfill's at", backfill.At, clockSkew}, momentOf{"a backfill's retry.until", backfill.Retry.Until, longestBackoff})
+		moments = append(moments, momentOf{"a backfill's at", backfill.At, clockSkew}, momentOf{"a backfill's retry.until", backfill.Retry.Until, longestBackoff},
+			momentOf{"a backfill's unclear", backfill.Unclear, clockSkew})
 		for _, scheduled := range backfill.Times {
 			moments = append(moments, momentOf{"a backfill's time", scheduled, clockSkew})
 		}

@@ -19,6 +19,13 @@ type Report struct {
 	// Refusal and Message are the API server's answer when there is no Job; Status was then not applied.
 	Refusal string
 	Message string
+	// Unclear says that it is open whether there is a Job; Message is then what the API server said, and empty if it has not
+	// answered. Unsent says that no create was sent.
+	Unclear, Unsent bool
+	// Missing answers Find: there is no Job.
+	Missing bool
+	// Revision is that of the status that was written; 0 where none was.
+	Revision int64
 	// StatusFailed is why the status was not written; empty when it was.
 	StatusFailed string
 	// StatusLeft says that it was not to be written: a run that was to be replaced had ended.
@@ -34,8 +41,17 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	p := begin(plan.Next, Spec{}, now)
 	p.applyDeletes(plan.Deletes, report.Deleted)
 	p.applyJudgement(plan, report.Judgement)
+	if report.Revision > 0 {
+		p.state.Basis = Basis{Revision: report.Revision}
+	}
 	switch {
 	case plan.Start == nil:
+	case report.Unclear:
+		p.applyUnclear(*plan.Start, report)
+		return p.state
+	case report.Missing:
+		p.applyMissing(*plan.Start)
+		return p.state
 	case report.Started != nil:
 		p.applyStarted(*plan.Start, *report.Started)
 		p.proveTemplate(plan, "")
@@ -58,6 +74,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 		status.RecentRuns = nil
 		p.state.Reported, p.state.StatusRetry = &status, Backoff{}
 		if report.StatusFailed != "" {
+			p.state = p.state.Sent(plan)
 			p.state.Reported, p.state.StatusRetry = nil, plan.Next.StatusRetry.Next(p.now)
 		}
 	}
@@ -115,27 +132,24 @@ func (p *pass) applyStarted(start Start, job Run) {
 // applyRefused takes in that a run's Job was refused. A run that others wait for, or that somebody asked for, is given
 // up after some attempts; all times of a backfill are if the object takes none.
 func (p *pass) applyRefused(start Start, report Report) {
-	var delay *Delay
-	trigger, backfill := p.state.trigger(start.Sequence), p.state.backfill(start.Backfill)
-	switch {
-	case !start.Manual:
-		delay = &p.state.Pending.Delay
-	case backfill != nil:
-		delay = &backfill.Delay
-	case start.Backfill == 0 && trigger != nil:
-		delay = &trigger.Delay
-	default:
+	delay, backfill := p.delayOf(start), p.state.backfill(start.Backfill)
+	if delay == nil {
 		return
+	}
+	if !p.now.Before(delay.Unclear) {
+		// The refusal was checked by a read of the Job.
+		delay.Unclear = time.Time{}
 	}
 	if report.Refusal == ledger.TooLate {
 		// The next plan settles the run, or waits a little if the activity's clock is ahead of ours.
 		delay.Retry = delay.Retry.Next(p.now)
 		return
 	}
-	*delay = Delay{Reason: cmp.Or(report.Refusal, ledger.RefusedOtherwise), Message: report.Message, Retry: delay.Retry.Next(p.now)}
+	delay.Reason, delay.Message, delay.Blocked = cmp.Or(report.Refusal, ledger.RefusedOtherwise), report.Message, false
+	delay.Retry = delay.Retry.Next(p.now)
 	row, never := start.row(ledger.FailedToCreate, delay.Reason, delay.Message, p.now), start.Manual && report.Refusal == ledger.SignalRefused
 	switch {
-	case delay.Retry.Attempts < triggerAttempts && !never:
+	case !delay.Unclear.IsZero(), delay.Retry.Attempts < triggerAttempts && !never:
 	case !start.Manual:
 		if len(p.state.Calendar.Waiting) > 0 {
 			p.recordOutcome(row)

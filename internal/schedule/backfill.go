@@ -185,6 +185,8 @@ func (p *pass) dropBackfills() {
 	p.state.Backfills = slices.DeleteFunc(p.state.Backfills, func(backfill Backfill) bool {
 		reason := ""
 		switch {
+		case !backfill.Unclear.IsZero() && !p.spec.Deleting:
+			return false
 		case p.spec.Deleting:
 			reason = ledger.ReasonDeleting
 		case backfill.Cancelled:

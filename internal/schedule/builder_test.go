@@ -139,6 +139,10 @@ type cluster struct {
 	// judge answers dry runs of the template; nil takes all. judged counts them.
 	judge  func(generation int64) schedule.Judgement
 	judged int
+	// unclear says of creates whose answer is unclear whether the Job is made; nil answers clearly. With silent the Job can't be
+	// read either.
+	unclear func(schedule.Start) (made bool)
+	silent  bool
 	// outage is how long the next create takes to reach the API server.
 	outage time.Duration
 	// lead is how long before its time workers prepare a run; held, when set, happens while
@@ -164,7 +168,7 @@ func restored(
 ) *cluster {
 	identity := schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: created}
 	return &cluster{
-		t: t, spec: spec, now: created, status: status, state: schedule.NewState(identity, status, finished, 0),
+		t: t, spec: spec, now: created, status: status, state: schedule.NewState(identity, status, finished),
 	}
 }
 
@@ -291,6 +295,9 @@ func (c *cluster) carryOut(plan schedule.Plan) schedule.Report {
 		}
 	}
 	c.events = append(c.events, plan.Events...)
+	if start := plan.Start; start != nil && (plan.Find || c.unclear != nil) {
+		return c.carryOutUnclear(plan, report)
+	}
 	if start := plan.Start; start != nil {
 		c.now, c.outage = c.now.Add(c.outage), 0
 		switch {
@@ -327,6 +334,30 @@ func (c *cluster) carryOut(plan schedule.Plan) schedule.Report {
 			if known := schedule.ConditionReasonsOf[condition.Type]; slices.Contains(schedule.ConditionTypes, condition.Type) && !slices.Contains(known, condition.Reason) {
 				c.t.Fatalf("the condition %s has the reason %s, want one of %v", condition.Type, condition.Reason, known)
 			}
+		}
+	}
+	return report
+}
+
+// carryOutUnclear is one attempt to look for a Job, or to create it without a clear answer.
+func (c *cluster) carryOutUnclear(plan schedule.Plan, report schedule.Report) schedule.Report {
+	found := c.find(plan.Start.Name)
+	switch {
+	case c.silent:
+		report.Unclear, report.Message = true, "etcdserver: no leader"
+		if report.Unsent = plan.Find; !plan.Find && !plan.Start.IsTooLate(c.spec, c.now) && c.unclear(*plan.Start) {
+			c.start(*plan.Start)
+		}
+	case found != nil:
+		report.Started, report.StatusLeft = found, true
+	case plan.Find:
+		report.Missing = true
+	case plan.Start.IsTooLate(c.spec, c.now):
+		report.Refusal, report.Message = ledger.TooLate, "too late"
+	default:
+		report.Unclear, report.Message = true, "etcdserver: request timed out"
+		if c.unclear(*plan.Start) {
+			c.start(*plan.Start)
 		}
 	}
 	return report

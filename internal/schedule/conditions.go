@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -41,8 +42,9 @@ var ConditionReasonsOf = map[string][]string{
 	ostinatov1.ConditionTemplateValid:    {conditionReasonTemplateTaken, conditionReasonTemplateRefused},
 	ostinatov1.ConditionLastRunSucceeded: {string(ledger.Complete), string(ledger.Failed)},
 	ostinatov1.ConditionReady: slices.Concat([]string{conditionReasonScheduled, conditionReasonSuspended, conditionReasonPaused},
-		unusableReasons, []string{conditionReasonInvalidTemplate, ledger.ReasonDeleting}),
-	ostinatov1.ConditionStalled: slices.Concat([]string{conditionReasonNotStalled}, unusableReasons, []string{conditionReasonInvalidTemplate}),
+		unusableReasons, []string{conditionReasonInvalidTemplate, conditionReasonContested, ledger.ReasonDeleting}),
+	ostinatov1.ConditionStalled: slices.Concat([]string{conditionReasonNotStalled}, unusableReasons,
+		[]string{conditionReasonInvalidTemplate, conditionReasonContested}),
 }
 
 // ConditionReasons are all of them.
@@ -62,6 +64,8 @@ const (
 	conditionReasonScheduled       = "Scheduled"
 	conditionReasonInvalidTemplate = "InvalidTemplate"
 	conditionReasonNotStalled      = "NotStalled"
+	// conditionReasonContested is theirs while others write the status.
+	conditionReasonContested = event.StatusContested
 )
 
 // setConditions brings the conditions up to date.
@@ -86,7 +90,7 @@ func (p *pass) setConditions() {
 		fresh = append(fresh, succeeded)
 	}
 	conditions = with(conditions, p.spec.Generation, p.now, fresh...)
-	p.state.Conditions = with(conditions, p.spec.Generation, p.now, readiness(conditions, p.spec.Deleting)...)
+	p.state.Conditions = with(conditions, p.spec.Generation, p.now, readiness(conditions, p.spec.Deleting, p.state.contested(p.now))...)
 }
 
 // with returns the conditions with some replaced. The transition time of one changes only with its status.
@@ -134,7 +138,7 @@ func (s State) lastRunSucceeded() (condition Condition, known bool) {
 }
 
 // readiness returns Ready and Stalled, which follow from the other conditions. Failed runs change neither.
-func readiness(conditions []Condition, deleting bool) []Condition {
+func readiness(conditions []Condition, deleting, contested bool) []Condition {
 	ready := Condition{Type: ostinatov1.ConditionReady, Status: true, Reason: conditionReasonScheduled}
 	stalled := Condition{Type: ostinatov1.ConditionStalled, Reason: conditionReasonNotStalled}
 	valid, template := find(conditions, ostinatov1.ConditionScheduleValid), find(conditions, ostinatov1.ConditionTemplateValid)
@@ -143,6 +147,8 @@ func readiness(conditions []Condition, deleting bool) []Condition {
 		stalled.Status, stalled.Reason, stalled.Message = true, valid.Reason, valid.Message
 	case template.Type != "" && !template.Status:
 		stalled.Status, stalled.Reason, stalled.Message = true, conditionReasonInvalidTemplate, template.Message
+	case contested:
+		stalled.Status, stalled.Reason, stalled.Message = true, conditionReasonContested, contestedMessage
 	}
 	if suspended := find(conditions, ostinatov1.ConditionSuspended); suspended.Status {
 		ready.Reason = suspended.Reason
@@ -165,7 +171,8 @@ func judged(conditions []Condition, judgement Judgement) []Condition {
 		valid.Reason = conditionReasonTemplateRefused
 	}
 	conditions = with(conditions, judgement.Generation, judgement.At, valid)
-	for _, condition := range readiness(conditions, false) {
+	contested := find(conditions, ostinatov1.ConditionStalled).Reason == conditionReasonContested
+	for _, condition := range readiness(conditions, false, contested) {
 		if known := find(conditions, condition.Type); known.Type != "" {
 			conditions = with(conditions, known.ObservedGeneration, judgement.At, condition)
 		}

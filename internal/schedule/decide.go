@@ -5,8 +5,6 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/ledger"
-	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -21,6 +19,8 @@ const (
 type Plan struct {
 	// Start asks for at most one run.
 	Start *Start
+	// Find asks only whether the Job of Start is there.
+	Find bool
 	// Deletes are the runs that Start replaces, deleted before it; without a start those beyond the history limits,
 	// deleted after Status.
 	Deletes []Delete
@@ -105,18 +105,20 @@ func (p *pass) choosePause() {
 }
 
 func (p *pass) chooseDeletes() {
-	if p.plan.Start != nil {
+	switch {
+	case p.plan.Find:
+	case p.plan.Start != nil:
 		p.plan.Deletes = p.state.replacements(p.plan.Start.Under(p.spec))
-	} else {
+	default:
 		p.plan.Deletes = p.prune()
 	}
 	p.plan.Deletes = p.plan.Deletes[:min(len(p.plan.Deletes), MaxDeletes)]
 }
 
 // chooseStart picks the run to start now: the due one or the first trigger's, whichever came first, then backfilled
-// ones. So a repeated workflow task asks for the same run first. A suspension does not stop manual runs.
+// ones. A suspension does not stop manual runs. While it is open whether a run has started, no other does.
 func (p *pass) chooseStart() {
-	if p.spec.Deleting {
+	if p.spec.Deleting || p.chooseHeld() {
 		return
 	}
 	var due *Start
@@ -162,9 +164,7 @@ func (p *pass) dueStart() *Start {
 	if p.state.Pending = (&Pending{Scheduled: due, Delay: p.state.delay(due)}); p.now.Before(p.state.Pending.Retry.Until) {
 		return nil
 	}
-	start := &Start{Name: names.ScheduledJob(p.state.Name, due), Scheduled: due, Before: p.startBefore(due)}
-	start.WhyLate, start.LateMessage = p.whyLate(due, ledger.ReasonOutage)
-	return start
+	return new(p.startOf(due))
 }
 
 // startBefore returns when a due run may not start any more, as tooLate and advance will say then.
@@ -233,7 +233,14 @@ func (p *pass) chooseWake() {
 	}
 	earliest(p.state.Prune.Until, "retry")
 	earliest(p.state.StatusRetry.Until, "retry")
+	if p.state.contested(p.now) {
+		earliest(p.state.Overtaken[0].Add(contestedFor+time.Second), "retry")
+	}
 	if p.spec.Deleting {
+		return
+	}
+	if held := p.held(); held != nil {
+		earliest(held.resumeAt(), "retry")
 		return
 	}
 	if p.state.template().ObservedGeneration != p.spec.Generation {

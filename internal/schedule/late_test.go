@@ -42,14 +42,3 @@ func TestACreateThatAnOutageHeldUp(t *testing.T) {
 		wantTime(t, "wake", plan.Wake, "10:00:30")
 	})
 }
-
-// A workflow task that is repeated handles a trigger at another time, and must
-// ask for the same Job.
-func TestATriggersJobDoesNotDependOnWhenItIsHandled(t *testing.T) {
-	c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
-	first := schedule.Decide(schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("09:40")), c.spec, at("09:40"))
-	again := schedule.Decide(schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("09:40:10")), c.spec, at("09:40:10"))
-	if first.Start.Name != again.Start.Name {
-		t.Errorf("the Job is named %s, then %s", first.Start.Name, again.Start.Name)
-	}
-}

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -41,14 +40,22 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return "the CronJob is suspended"
 	case !start.Manual && start.Scheduled.Before(countedFrom(object, now)):
 		return "the CronJob's times count from " + times.Format(countedFrom(object, now))
-	case !start.Manual && start.Scheduled.Before(ledger.Time(LastScheduleTime(object, now))):
-		return "a later run has started"
+	case !start.Manual && hasRun(object, start, now):
+		return "the run of this time or of a later one has started"
 	case (!start.Manual || start.Backfill != 0) && (problem != nil || !calculator.Prescribes(start.Scheduled)):
 		return times.Format(start.Scheduled) + " is no time of the schedule"
 	case start.Name != want:
 		return fmt.Sprintf("Job %.70q has not the name of %s, %s", start.Name, of, want)
 	}
 	return ""
+}
+
+// hasRun reports whether the run of a scheduled time has started by the status, or one of a later time. Where runs wait in
+// order, a Job of a later time may have been made by hand, and the status says which times have no outcome yet.
+func hasRun(object *ostinatov1.CronJob, start Start, now time.Time) bool {
+	last, accounted := LastScheduleTime(object, now), object.Status.AccountedUntil
+	waits := SpecOf(object).inOrder() && accounted != nil && start.Scheduled.After(accounted.Time)
+	return last != nil && !start.Scheduled.After(last.Time) && !waits
 }
 
 // countedFrom returns the time before which a CronJob has no scheduled runs: that of its creation, or an earlier one that a

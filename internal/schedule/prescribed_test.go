@@ -104,7 +104,7 @@ func TestPrescribed(t *testing.T) {
 	}{
 		"a time of the schedule":             {stored(), run(at("10:00")), ""},
 		"the time that was missed before":    {stored(), run(at("08:00")), ""},
-		"the last one again":                 {stored(lastRun("10:00")), run(at("10:00")), ""},
+		"the last one again":                 {stored(lastRun("10:00")), run(at("10:00")), "the run of this time or of a later one has started"},
 		"the next one":                       {stored(lastRun("09:00")), run(at("10:00")), ""},
 		"the next one after a move":          {stored(created("10:00"), noted("2016-05-19T09:00:00Z noted 2016-05-19T10:00:00Z")), run(at("10:00")), ""},
 		"one before the creation":            {stored(created("09:30")), run(at("09:00")), "the CronJob's times count from 2016-05-19T09:30:00Z"},
@@ -140,7 +140,7 @@ func TestPrescribed(t *testing.T) {
 		"a trigger while it is deleted":      {stored(deleting), manual, "being deleted"},
 		"a time to come":                     {stored(), run(at("11:00")), "has not come"},
 		"a trigger to come":                  {stored(), triggered(7, at("11:00")), "has not come"},
-		"before the last one":                {stored(lastRun("10:00")), run(at("09:00")), "a later run has started"},
+		"before the last one":                {stored(lastRun("10:00")), run(at("09:00")), "of a later one has started"},
 		"no time of the schedule":            {stored(), run(at("09:30")), "no time of the schedule"},
 		"no whole minute":                    {stored(), run(at("10:00:01")), "no time of the schedule"},
 		"a time of another zone":             {stored(by("0 12 * * *"), inZone("Europe/Berlin")), run(at("09:00")), "no time of the schedule"},

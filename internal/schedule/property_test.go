@@ -21,7 +21,7 @@ const ledgerLimit = 300
 func drawSteps(t *rapid.T, c *cluster, schedules []string, check func(step string)) {
 	kinds := []string{"wake", "wake", "wake", "later", "complete", "fail", "vanish", "refuse", "accept", "forget"}
 	if schedules != nil {
-		kinds = append(kinds, "lead", "held", "trigger", "backfill", "cancel", "suspend", "resume", "policy", "schedule", "deadline", "outage")
+		kinds = append(kinds, "unclear", "unclear", "lead", "held", "trigger", "backfill", "cancel", "suspend", "resume", "policy", "schedule", "deadline", "outage")
 	}
 	for range rapid.IntRange(5, 60).Draw(t, "steps") {
 		kind := rapid.SampledFrom(kinds).Draw(t, "step")
@@ -62,7 +62,11 @@ func drawSteps(t *rapid.T, c *cluster, schedules []string, check func(step strin
 		case "refuse":
 			c.refuse = func(schedule.Start) string { return "exceeded quota" }
 		case "accept":
-			c.refuse = nil
+			c.refuse, c.unclear, c.silent = nil, nil, false
+		case "unclear":
+			c.silent = rapid.Bool().Draw(t, "silent")
+			made := rapid.Bool().Draw(t, "made")
+			c.unclear = func(schedule.Start) bool { return made }
 		case "forget":
 			c.forget = true
 		case "trigger":
@@ -127,10 +131,12 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 				last = c.status.LastScheduleTime.Time
 			}
 			for _, start := range c.starts[seen:] {
-				if names[start.Name] {
-					rt.Fatalf("%s: job %s was started twice", step, start.Name)
+				// Two times of "@every" may be of one minute, and of one name.
+				run := start.Name + start.Scheduled.String()
+				if names[run] {
+					rt.Fatalf("%s: job %s was started twice", step, run)
 				}
-				names[start.Name] = true
+				names[run] = true
 			}
 			seen = len(c.starts)
 			if len(c.state.Ledger.Entries) > ledgerLimit {
@@ -167,6 +173,9 @@ func checkStarts(t *rapid.T, c *cluster) {
 		rows[recovered.Run.Name]++
 	}
 	for _, start := range c.starts {
+		if rows[start.Name] == 0 && held(c, start) {
+			rows[start.Name]++
+		}
 		if rows[start.Name] == 0 && waits(c, start) {
 			// It was forgotten, and is found when its backfill goes on.
 			rows[start.Name]++
@@ -180,14 +189,30 @@ func checkStarts(t *rapid.T, c *cluster) {
 	}
 }
 
+// held reports whether it is open if the run has started.
+func held(c *cluster, start schedule.Start) bool {
+	if pending := c.state.Pending; pending != nil && !pending.Unclear.IsZero() && pending.Scheduled.Equal(start.Scheduled) && !start.Manual {
+		return true
+	}
+	return slices.ContainsFunc(c.state.Triggers, func(trigger schedule.Trigger) bool {
+		return trigger.Sequence == start.Sequence && !trigger.Unclear.IsZero()
+	})
+}
+
 // checkWake: a run that nothing holds up is tried again when its back-off ends, at the latest.
 func checkWake(t *rapid.T, c *cluster) {
-	if c.state.Calendar.Due.IsZero() || len(c.state.Active) > 0 || c.spec.Suspend {
+	if c.state.Calendar.Due.IsZero() || len(c.state.Active) > 0 || c.spec.Suspend || c.holds() {
 		return
 	}
-	if pending := c.state.Pending; pending == nil || c.wake.IsZero() || c.wake.After(pending.Retry.Until) {
+	if pending := c.state.Pending; pending == nil || c.wake.IsZero() || c.wake.After(pending.Retry.Until) && c.wake.After(pending.Unclear) {
 		t.Fatalf("%s is due, wakes at %s, waits for %+v", c.state.Calendar.Due, c.wake, pending)
 	}
+}
+
+// holds reports whether a manual run holds up the others, since it is open if it has started.
+func (c *cluster) holds() bool {
+	return slices.ContainsFunc(c.state.Triggers, func(trigger schedule.Trigger) bool { return !trigger.Unclear.IsZero() }) ||
+		slices.ContainsFunc(c.state.Backfills, func(backfill schedule.Backfill) bool { return !backfill.Unclear.IsZero() })
 }
 
 // waits reports whether the time of a backfilled run is still to be started.
@@ -235,7 +260,7 @@ func checkRestored(t *rapid.T, c *cluster) {
 		// What waits is computed anew.
 		return
 	}
-	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, nil, 0), c.spec)
+	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, nil), c.spec)
 	if !reflect.DeepEqual(again.RecentRuns, status.RecentRuns) || again.LastOutcome != status.LastOutcome ||
 		again.ConsecutiveFailures != status.ConsecutiveFailures || !again.LastFailureTime.Equal(status.LastFailureTime) {
 		t.Fatalf("restored:\n%+v\nwant\n%+v", again, status)

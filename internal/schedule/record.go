@@ -49,6 +49,11 @@ func (p *pass) settleMissed() {
 	p.state.Calendar.Missed = nil
 	slices.SortStableFunc(missed, MissedRuns.compare)
 	for _, stretch := range missed {
+		if stretch.Count == 1 && p.state.holds(stretch.First) {
+			p.missAll([]time.Time{stretch.First}, stretch.Reason)
+			p.setQueue(append([]time.Time{stretch.First}, slices.DeleteFunc(p.state.queue(), stretch.First.Equal)...))
+			continue
+		}
 		if recovered := p.state.recoveredFor(stretch); recovered != nil {
 			p.recordOutcome(p.found(*recovered))
 			continue

@@ -49,9 +49,7 @@ type State struct {
 	StatusRetry Backoff `json:"statusRetry,omitzero"`
 	// Triggers lists the manual runs that were asked for and not yet decided.
 	Triggers []Trigger `json:"triggers,omitempty"`
-	// TriggerSequence is the number of the last trigger or backfill. A new workflow begins with its start in
-	// milliseconds: Jobs of an earlier workflow's triggers may exist. It must not depend on when a trigger is handled:
-	// a repeated workflow task needs the same names.
+	// TriggerSequence is the number of the last trigger or backfill.
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
 	// Backfills lists the backfills that have times left to start, in the order in which they are served.
 	Backfills []Backfill `json:"backfills,omitempty"`
@@ -71,6 +69,12 @@ type State struct {
 	Judging Backoff `json:"judging,omitzero"`
 	// Reported is the status last applied to the object; nil before the first.
 	Reported *ostinatov1.CronJobStatus `json:"reported,omitempty"`
+	// Basis is which status that is on the object.
+	Basis Basis `json:"basis,omitzero"`
+	// Overtaken are the last times at which the object had the status of a later state, three at most. Leapt says that a
+	// revision was taken over that no state has counted up to.
+	Overtaken []time.Time `json:"overtaken,omitempty"`
+	Leapt     bool        `json:"leapt,omitempty"`
 	// Outbox holds Events that are still to be emitted.
 	Outbox []event.Event `json:"outbox,omitempty"`
 }
@@ -109,6 +113,11 @@ type Delay struct {
 	Reason  string  `json:"reason,omitempty"`
 	Message string  `json:"message,omitempty"`
 	Retry   Backoff `json:"retry,omitzero"`
+	// Unclear is until when a Job may appear that the API server was asked for without a clear answer; zero if there is none.
+	// Over says that the run is not to start any more, and is missed if it has no Job, for the reason OverWhy.
+	Unclear time.Time `json:"unclear,omitzero"`
+	Over    bool      `json:"over,omitempty"`
+	OverWhy string    `json:"overWhy,omitempty"`
 }
 
 // why returns the delay as a reason of the ledger, with its message; both are empty if nothing has kept the run.
@@ -180,15 +189,14 @@ func (b Backoff) Next(now time.Time) Backoff {
 
 // NewState returns the state of a CronJob whose workflow starts anew, from its status and the Jobs that have finished; it
 // leaves out those that are gone. A run that the status does not know was started by a workflow that could not write it.
-// Triggers and backfills get the numbers after sequence.
-func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finished, sequence int64) State {
+func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finished) State {
 	identity.Created = identity.Created.UTC()
 	state := State{
 		Identity:            identity,
 		LastScheduled:       ledger.Time(status.LastScheduleTime),
 		LastSuccessful:      ledger.Time(status.LastSuccessfulTime),
 		Settled:             ledger.Time(status.AccountedUntil),
-		TriggerSequence:     sequence,
+		Basis:               Basis{Revision: max(status.Revision, 0)},
 		Ledger:              ledger.Restored(status),
 		LastFailure:         ledger.Time(status.LastFailureTime),
 		ConsecutiveFailures: max(status.ConsecutiveFailures, 0),
@@ -309,6 +317,12 @@ func (s State) Validate() error {
 		if err := backfill.validate(); err != nil {
 			return err
 		}
+	}
+	if len(s.Overtaken) > contestedBy {
+		return fmt.Errorf("overtaken: %d times, want %d at most", len(s.Overtaken), contestedBy)
+	}
+	if err := s.Basis.Validate(); err != nil {
+		return err
 	}
 	if s.Prune.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
 		return fmt.Errorf("a back-off has a negative number of attempts")

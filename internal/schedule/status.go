@@ -115,7 +115,7 @@ func (p *pass) chooseStatus() {
 		p.state.Reported = nil
 	}
 	switch reported := p.state.Reported; {
-	case start != nil && p.follows():
+	case p.plan.Find, start != nil && p.follows():
 	case start == nil && (p.now.Before(p.state.StatusRetry.Until) || reported != nil && equalStatus(status, *reported)):
 	default:
 		p.plan.Status = &status
@@ -329,6 +329,9 @@ func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 	if workflow := status.Workflow; workflow != nil && (len(workflow.ID) > MaxStatusWorkflowID || len(workflow.Namespace) > MaxStatusName) {
 		return fmt.Errorf("status: a workflow with an ID of %d bytes in a namespace of %d, want %d and %d at most",
 			len(workflow.ID), len(workflow.Namespace), MaxStatusWorkflowID, MaxStatusName)
+	}
+	if err := atMost("a planDigest of %d bytes", len(status.PlanDigest), MaxPlanDigest); err != nil {
+		return err
 	}
 	if err := within("active: ", status.Active, maxActive); err != nil {
 		return err

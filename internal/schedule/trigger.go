@@ -85,9 +85,9 @@ func RefuseTrigger(state State, request TriggerRequest, mistake string, now time
 	return p.state
 }
 
-// number returns the next trigger.
+// number returns the next trigger. The clock keeps its number from those of triggers that the state does not know.
 func (p *pass) number(request TriggerRequest) Trigger {
-	p.state.TriggerSequence++
+	p.state.TriggerSequence = max(p.state.TriggerSequence+1, p.now.UnixMilli())
 	request.Asked = request.Asked.Bounded()
 	return Trigger{Sequence: p.state.TriggerSequence, At: p.now, TriggerRequest: request}
 }
@@ -136,11 +136,16 @@ func (p *pass) triggeredStart() *Start {
 	if trigger == nil || p.now.Before(trigger.Retry.Until) {
 		return nil
 	}
+	return new(p.triggered(*trigger))
+}
+
+// triggered returns the start of a trigger's run.
+func (p *pass) triggered(trigger Trigger) Start {
 	start := trigger.start()
 	start.Name = names.TriggeredJob(p.state.Name, p.state.UID, trigger.Sequence)
 	start.WhyLate, start.LateMessage = trigger.why()
 	start.WhyLate = cmp.Or(start.WhyLate, ledger.ReasonOutage)
-	return &start
+	return start
 }
 
 // dropTriggers forgets the manual runs of a CronJob that is being deleted.

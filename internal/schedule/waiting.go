@@ -109,7 +109,7 @@ func (p *pass) receiveTimes(missed []MissedRuns, kept []time.Time, caughtUp time
 	if !p.spec.inOrder() {
 		p.missAll(p.state.queue(), "")
 		p.state.Calendar.Missed = append(p.state.Calendar.Missed, missed...)
-		p.setQueue(kept[max(len(kept)-1, 0):])
+		p.setQueue(append(p.state.queue(), kept[max(len(kept)-1, 0):]...))
 		return
 	}
 	p.state.Calendar.Missed = append(p.state.Calendar.Missed, missed...)
@@ -152,9 +152,13 @@ func (p *pass) takeOut(scheduled time.Time) {
 	p.setQueue(slices.DeleteFunc(p.state.queue(), scheduled.Equal))
 }
 
-// missAll makes times missed ones, which no longer wait.
+// missAll makes times missed ones, which no longer wait. One that holds its place is, if its Job turns out to be missing.
 func (p *pass) missAll(waiting []time.Time, reason string) {
 	for _, scheduled := range waiting {
+		if p.state.holds(scheduled) {
+			p.state.Pending.Over, p.state.Pending.OverWhy = true, reason
+			continue
+		}
 		p.takeOut(scheduled)
 		p.state.Calendar.Missed = append(p.state.Calendar.Missed, single(scheduled, reason))
 	}
@@ -177,7 +181,7 @@ func (p *pass) dropOverflow() {
 
 // dropLate makes due runs missed ones when their starting deadline has passed.
 func (p *pass) dropLate() {
-	for due := p.state.Calendar.Due; !due.IsZero() && tooLate(p.spec, due, p.now); due = p.state.Calendar.Due {
+	for due := p.state.Calendar.Due; !due.IsZero() && tooLate(p.spec, due, p.now) && !p.state.holds(due); due = p.state.Calendar.Due {
 		found := p.state.recoveredFor(single(due, "")) != nil
 		if !found && p.notStarted(single(due, "")).Reason != ledger.ReasonSuspended {
 			p.emit(event.Warning("MissSchedule", "Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
@@ -201,6 +205,10 @@ func deadline(seconds int64) time.Duration {
 func (p *pass) disband() {
 	waiting := p.state.queue()
 	for _, scheduled := range waiting[:max(len(waiting)-1, 0)] {
+		if p.state.holds(scheduled) {
+			p.missAll([]time.Time{scheduled}, ledger.ReasonPolicyChanged)
+			continue
+		}
 		p.recordOutcome(single(scheduled, "").entry(ledger.Entry{Recorded: p.now, Outcome: ledger.SkippedSuperseded, Reason: ledger.ReasonPolicyChanged}))
 	}
 	p.state.Calendar.CaughtUp = time.Time{}

@@ -94,16 +94,6 @@ func (o outcome) restores() (all []stretch) {
 	return all
 }
 
-// kept reports whether the API server's objects still tell of what was at a time.
-func (o outcome) kept(at time.Time) bool {
-	for _, one := range o.restores() {
-		if !at.Before(one.from) && at.Before(one.to) {
-			return false
-		}
-	}
-	return true
-}
-
 // ranAgain reports whether a Job ran that a restore has brought back.
 func (o outcome) ranAgain(at time.Time) bool {
 	for _, one := range o.restores() {

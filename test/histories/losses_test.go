@@ -76,6 +76,8 @@ func losses() []scenario {
 			Name: "a Job is made by hand for a time behind one that waits", Spec: cron("*/10 * * * *", ostinatov1.QueueConcurrent),
 			Begins: at("00:00:30"), Lasts: 45 * time.Minute, Courses: []course{{Takes: 25 * time.Minute}, {Takes: 20 * time.Second}},
 			Steps: []step{{At: 31 * time.Minute, Does: "by hand"}},
+			// A workflow that begins anew from the status goes on after lastScheduleTime, which is that of the Job by hand.
+			Losses: []int{},
 		},
 	}
 }

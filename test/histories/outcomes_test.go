@@ -8,6 +8,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -38,7 +39,7 @@ func (o outcome) brokenOff() bool {
 
 // Repeatable reports whether a crash that costs no time changes nothing.
 func (o outcome) Repeatable() bool {
-	return !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && s.Fault.trait().requests })
+	return !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && (s.Fault.trait().requests || s.Fault.trait().forgets) })
 }
 
 func (o outcome) Effects() int    { return o.effects }
@@ -73,7 +74,15 @@ func (o outcome) Text() string {
 	for _, one := range o.jobs {
 		fmt.Fprintf(&text, "job %s %s %s\n", one.Name, one.UID, written(one.Status))
 	}
-	fmt.Fprintf(&text, "status %s\n", written(o.status))
+	// One write more is no other outcome.
+	status := o.status
+	status.Revision, status.PlanDigest = 0, ""
+	// The template is judged with a write, or by the run that comes first.
+	status.Conditions = slices.Clone(status.Conditions)
+	if valid := meta.FindStatusCondition(status.Conditions, ostinatov1.ConditionTemplateValid); valid != nil {
+		valid.LastTransitionTime = metav1.Time{}
+	}
+	fmt.Fprintf(&text, "status %s\n", written(status))
 	return text.String()
 }
 

@@ -48,7 +48,7 @@ func playOurs(t *testing.T, s scenario) []line {
 	o.spec = core.SpecOf(o.cronJob)
 	o.state = core.NewState(core.Identity{
 		Namespace: o.cronJob.Namespace, Name: o.cronJob.Name, UID: string(o.cronJob.UID), Created: o.cronJob.CreationTimestamp.Time,
-	}, o.cronJob.Status, o.finished(), s.Begin.UnixMilli())
+	}, o.cronJob.Status, o.finished())
 	o.miss()
 	o.state = core.RecoverJobs(o.state, o.sightings())
 	o.plan()

@@ -250,6 +250,7 @@ var reasons = map[string]string{
 	ledger.NotPrescribed:                  "the CronJob, as it was by then, did not ask for the run",
 	ledger.SignalRefused:                  "the CronJob or the worker does not accept such requests through Temporal",
 	ledger.TooLate:                        "it was too late when the start was attempted",
+	ledger.ServerError:                    "the API server's answers left open whether it had made the Job, and there is none",
 	ledger.RefusedOtherwise:               "the API server refused it",
 }
 

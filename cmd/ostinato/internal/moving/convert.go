@@ -21,7 +21,7 @@ var dropped = []string{
 	"kubectl.kubernetes.io/last-applied-configuration",
 	names.MovedFromAnnotation, names.LastScheduleTimeAnnotation, names.SuspendedForMoveAnnotation,
 	names.SuspendedByAnnotation, names.SuspendedAtAnnotation, names.SuspendNoteAnnotation,
-	names.ObservedUIDAnnotation, names.ObservedGenerationAnnotation, names.NextScheduleTimeAnnotation, names.WorkflowAnnotation,
+	names.ObservedUIDAnnotation, names.ObservedGenerationAnnotation, names.NextScheduleTimeAnnotation, names.WorkflowAnnotation, names.StatusRevisionAnnotation,
 }
 
 // metaOf is the metadata of the object that one becomes, with more annotations.

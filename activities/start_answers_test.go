@@ -1,0 +1,139 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/fixture/asking"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// What the API server answers to the create of a run is an outcome: refused where that proves that it has made nothing, and
+// unclear otherwise. What it has not answered is repeated.
+func TestAnAnswerToACreateIsAnOutcome(t *testing.T) {
+	webhook := apierrors.NewInternalError(errors.New(`failed calling webhook "jobs.example.com": connection refused`))
+	for name, test := range map[string]struct {
+		err error
+		// refused is the reason; unclear and repeated are the other two outcomes.
+		refused           string
+		unclear, repeated bool
+	}{
+		"forbidden":                      {err: apierrors.NewForbidden(jobs, "x", errors.New("no")), refused: ledger.Forbidden},
+		"invalid":                        {err: apierrors.NewInvalid(ostinatov1.CronJobKind.GroupKind(), "x", nil), refused: ledger.Invalid},
+		"a webhook that is down":         {err: webhook, refused: ledger.RefusedOtherwise},
+		"too many requests":              {err: apierrors.NewTooManyRequests("later", 1), refused: ledger.RefusedOtherwise},
+		"a conflict, of a quota":         {err: apierrors.NewConflict(jobs, "x", errors.New("quota")), refused: ledger.RefusedOtherwise},
+		"credentials that have expired":  {err: apierrors.NewUnauthorized("expired"), refused: ledger.RefusedOtherwise},
+		"an error of the server":         {err: apierrors.NewInternalError(errors.New("etcdserver: leader changed")), unclear: true},
+		"unavailable":                    {err: apierrors.NewServiceUnavailable("starting"), unclear: true},
+		"a timeout of the server":        {err: apierrors.NewTimeoutError("slow", 0), unclear: true},
+		"a timeout of the request":       {err: apierrors.NewGenericServerResponse(http.StatusRequestTimeout, "post", jobs, "x", "", 0, true), unclear: true},
+		"no connection":                  {err: errors.New("connection refused"), repeated: true},
+		"no answer in time, to a client": {err: context.DeadlineExceeded, repeated: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+			s.refuse("create", "jobs", -1, test.err)
+			result, err := run[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
+			assert.Equal(t, test.repeated, err != nil, "%v", err)
+			assert.Equal(t, test.unclear, result.Unclear != "")
+			assert.False(t, result.Unsent)
+			if test.refused == "" {
+				assert.Nil(t, result.Refused)
+			} else if assert.NotNil(t, result.Refused) {
+				assert.Equal(t, test.refused, result.Refused.Reason)
+				assert.Contains(t, result.Refused.Message, test.err.Error())
+			}
+			assert.Zero(t, s.cronJob().Status.ObservedGeneration, "the status was written")
+		})
+	}
+}
+
+// An answer to a read that comes before the create is an outcome too: no create was sent.
+func TestAnAnswerToAReadIsAnOutcome(t *testing.T) {
+	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+	s.cronJobs.PrependReactor("get", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(jobs, "hello", errors.New("no"))
+	})
+	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
+	assert.Contains(t, result.Unclear, "forbidden")
+	assert.True(t, result.Unsent)
+	assert.Empty(t, s.writes())
+}
+
+// A run that may have started is looked for by its name, and nothing is created.
+func TestARunIsLookedFor(t *testing.T) {
+	request := startRequest()
+	request.Find = true
+	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
+	assert.True(t, result.Missing)
+	assert.Empty(t, s.writes())
+
+	s = newStage(t, []runtime.Object{cronJobsJob(start().Name)}, []*ostinatov1.CronJob{helloCronJob()})
+	result = must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
+	if assert.NotNil(t, result.Started) {
+		assert.Equal(t, start().Name+"-uid", result.Started.Run.UID)
+	}
+	assert.Empty(t, s.writes())
+
+	s = newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+	s.refuse("get", "jobs", -1, apierrors.NewServiceUnavailable("starting"))
+	result = must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
+	assert.False(t, result.Missing)
+	assert.Contains(t, result.Unclear, "starting")
+}
+
+// A trigger does not take an older Job for its own.
+func TestAnOlderJobIsNotThatOfATrigger(t *testing.T) {
+	request := startRequest()
+	request.Start = schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1}
+	older := cronJobsJob(request.Start.Name)
+	older.CreationTimestamp.Time = request.Start.Scheduled.Add(-2 * time.Hour)
+	s := newStage(t, []runtime.Object{older}, []*ostinatov1.CronJob{helloCronJob()})
+	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
+	if assert.NotNil(t, result.Refused) {
+		assert.Equal(t, ledger.ForeignObject, result.Refused.Reason)
+	}
+
+	older.CreationTimestamp.Time = request.Start.Scheduled.Add(time.Second)
+	s = newStage(t, []runtime.Object{older}, []*ostinatov1.CronJob{helloCronJob()})
+	assert.NotNil(t, must[protocol.StartRunResult](s, protocol.StartRunActivity, request).Started)
+}
+
+// A start that is cancelled while its create is under way ends with the answer to it.
+func TestAStartThatIsCancelledEndsWithTheAnswerToItsCreate(t *testing.T) {
+	for verb, starts := range map[string]bool{"create": true, "get": false} {
+		s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancelling := func(clienttesting.Action) (bool, runtime.Object, error) {
+			cancel()
+			return false, nil, nil
+		}
+		s.kubernetes.PrependReactor(verb, "jobs", cancelling)
+		s.cronJobs.PrependReactor(verb, "cronjobs", cancelling)
+		environment := s.environment()
+		environment.SetWorkerOptions(worker.Options{
+			BackgroundActivityContext: ctx, Interceptors: []interceptor.WorkerInterceptor{asking.Interceptor(s.by)},
+		})
+		result, err := runIn[protocol.StartRunResult](s, environment, protocol.StartRunActivity, startRequest())
+		assert.NoError(t, err)
+		assert.Equal(t, !starts, result.GaveUp && result.Unsent)
+		assert.Equal(t, starts, result.Started != nil)
+		assert.Equal(t, starts, s.jobExists(start().Name))
+	}
+}

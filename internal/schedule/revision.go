@@ -1,0 +1,183 @@
+package schedule
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/times"
+)
+
+// MaxPlanDigest bounds status.planDigest, in bytes.
+const MaxPlanDigest = 32
+
+const (
+	// maxUnanswered bounds Basis.Unanswered.
+	maxUnanswered = 4
+	// maxLost bounds the writes of one workflow task.
+	maxLost = 8
+	// maxLeap is how far a status may be ahead of a state for its revision to be one that Ostinato has counted up to.
+	maxLeap = 1_000_000
+	// contestedBy is how many times within contestedWithin a state must be overtaken for another writer to be at work.
+	contestedBy, contestedWithin = 3, time.Minute
+	// contestedFor is how long the condition says so.
+	contestedFor = 10 * time.Minute
+)
+
+// Basis is the status that a state rests on. What the workflow asks for is done only as long as the object has that status:
+// the newer state wins.
+type Basis struct {
+	// Revision is that of the last write that was answered, or of the status that was read first.
+	Revision int64 `json:"revision,omitempty"`
+	// Unanswered are the digests of the last writes that were sent since and had no answer, the newest first. Each may have been
+	// carried out.
+	Unanswered [maxUnanswered]string `json:"unanswered,omitzero"`
+}
+
+// Overtakes reports whether the status is of a later state than the one of the basis.
+func (b Basis) Overtakes(status ostinatov1.CronJobStatus) bool {
+	return status.Revision > b.Revision && !b.sent(status)
+}
+
+// Wrote reports whether the status is the one that was written for the plan with the digest.
+func (b Basis) Wrote(status ostinatov1.CronJobStatus, planDigest string) bool {
+	ahead := status.Revision - b.Revision
+	return ahead > 0 && ahead <= maxUnanswered+1 && status.PlanDigest == planDigest
+}
+
+// sent reports whether the status may be one of those that were sent and had no answer.
+func (b Basis) sent(status ostinatov1.CronJobStatus) bool {
+	return status.PlanDigest != "" && slices.Contains(b.Unanswered[:], status.PlanDigest) && b.Wrote(status, status.PlanDigest)
+}
+
+// Validate reports whether the Basis, which may be forged, can be a state's.
+func (b Basis) Validate() error {
+	if b.Revision < 0 {
+		return fmt.Errorf("basis: revision %d, want 0 or more", b.Revision)
+	}
+	for _, digest := range b.Unanswered {
+		if len(digest) > MaxPlanDigest {
+			return fmt.Errorf("basis: a digest of %d bytes, want %d at most", len(digest), MaxPlanDigest)
+		}
+	}
+	return nil
+}
+
+// PlanDigest identifies a status that a plan writes, with the run that it is written for; start is nil if there is none.
+//
+//workflowcheck:ignore encoding/json uses reflection; what it writes is deterministic.
+func PlanDigest(status ostinatov1.CronJobStatus, start *Start) string {
+	run := ""
+	if start != nil {
+		run = start.Name
+	}
+	data, err := json.Marshal(struct {
+		Status ostinatov1.CronJobStatus
+		Run    string
+	}{status, run})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Sent returns the state after a write of the plan's status had no answer.
+func (s State) Sent(plan Plan) State {
+	if plan.Status == nil {
+		return s
+	}
+	digest := PlanDigest(*plan.Status, plan.Start)
+	if !slices.Contains(s.Basis.Unanswered[:], digest) {
+		copy(s.Basis.Unanswered[1:], s.Basis.Unanswered[:])
+		s.Basis.Unanswered[0] = digest
+	}
+	return s
+}
+
+// contestedMessage says what is wrong if a state is overtaken again and again.
+var contestedMessage = fmt.Sprintf("The CronJob's status was written by another workflow or client %d times within a minute: "+
+	"let one installation of Ostinato run the CronJob, and nothing else write its status", contestedBy)
+
+// Overtaken is what a state becomes of which the object has a later one.
+type Overtaken struct {
+	State State
+	// Dropped says that what the workflow has heard is of the past too, and is not to be carried out again.
+	Dropped bool
+	// Contested says that other states overtake the CronJob's again and again: it waits before it goes on.
+	Contested bool
+}
+
+// BeginAnew returns what becomes of a state that the object's status has overtaken, given the state as NewState makes it from
+// the object.
+//
+// A status that is ahead by few writes, of the generation that the state knows, and that names no run that the state does not
+// know, is most often of a workflow task that was lost after these writes: what was heard is still to be done. Otherwise Temporal
+// was restored or the workflow was reset, and what it heard was carried out already. A revision that cannot have been counted up
+// to is taken over once, with nothing else.
+// heard names what the workflow has heard and not done yet, for the Event that answers it.
+// generation is that of the spec which the old state was planned with.
+func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int64, heard []string, now time.Time) Overtaken {
+	ahead := status.Revision - old.Basis.Revision
+	if ahead > maxLeap && !old.Leapt {
+		old.Basis, old.Leapt = Basis{Revision: status.Revision}, true
+		return Overtaken{State: old}
+	}
+	anew.Overtaken = append(slices.DeleteFunc(slices.Clone(old.Overtaken), func(at time.Time) bool {
+		return now.Sub(at) > contestedWithin
+	}), now.UTC())
+	anew.Overtaken = anew.Overtaken[max(len(anew.Overtaken)-contestedBy, 0):]
+	anew.Leapt, anew.Outbox = old.Leapt, slices.Concat(old.Outbox, anew.Outbox)
+	anew.TriggerSequence = max(old.TriggerSequence, anew.TriggerSequence)
+	result := Overtaken{Contested: len(anew.Overtaken) == contestedBy}
+	if ahead <= maxLost && status.ObservedGeneration <= generation && old.knowsRunsOf(status) {
+		anew.Triggers, anew.Backfills = old.Triggers, old.Backfills
+	} else {
+		result.Dropped = true
+		anew = Announce(anew, event.Warning(event.StatusOvertaken, "The workflow's state in Temporal is older than the CronJob's status: "+
+			"Temporal was restored, or the workflow was reset. It begins anew from the CronJob"+forgotten(old, heard)))
+	}
+	if result.Contested {
+		anew = Announce(anew, event.Warning(event.StatusContested, contestedMessage))
+	}
+	result.State = anew
+	return result
+}
+
+// knowsRunsOf reports whether the state knows all runs that the status names.
+func (s State) knowsRunsOf(status ostinatov1.CronJobStatus) bool {
+	for _, active := range status.Active {
+		if !s.Knows(Run{Name: active.Name, UID: string(active.UID)}) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(status.RecentRuns, func(row ostinatov1.RecentRun) bool {
+		return row.JobName != "" && !s.Ledger.Has(row.JobName) && !s.Knows(Run{Name: row.JobName})
+	})
+}
+
+// forgotten says what a state that was overtaken had still to do.
+func forgotten(old State, heard []string) string {
+	what := slices.Clone(heard)
+	for _, trigger := range old.Triggers {
+		what = append(what, "the trigger of "+times.Format(trigger.At))
+	}
+	for _, backfill := range old.Backfills {
+		what = append(what, "the backfill of "+times.Format(backfill.At))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return "; send again what it had not done: " + strings.Join(what[:min(len(what), 10)], ", ")
+}
+
+// contested reports whether other states overtake the CronJob's again and again.
+func (s State) contested(now time.Time) bool {
+	return len(s.Overtaken) == contestedBy && now.Sub(s.Overtaken[0]) <= contestedFor
+}

@@ -1,0 +1,123 @@
+package schedule
+
+import (
+	"time"
+
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+const (
+	// unclearFor is how long after a create without a clear answer its Job may appear: the API server works on it for 34 s.
+	unclearFor = 35 * time.Second
+	// maxUnclearRetry bounds the back-off of such a create. The API server is asked sooner again than after a refusal, which
+	// takes a person to end.
+	maxUnclearRetry = 10 * time.Second
+)
+
+// held is a run whose create had no clear answer. It holds its place: nothing else starts, and its time gets no other outcome,
+// until its Job is found, or is missing when none can appear any more.
+type held struct {
+	start Start
+	delay *Delay
+	// wanted says that the run may still start: it is asked for again, under the same name.
+	wanted bool
+}
+
+// held returns the run that holds its place; nil if there is none.
+func (p *pass) held() *held {
+	if pending := p.state.Pending; pending != nil && !pending.Unclear.IsZero() {
+		wanted := !pending.Over && p.mayStartDue() && !tooLate(p.spec, pending.Scheduled, p.now)
+		return p.holding(p.startOf(pending.Scheduled), &pending.Delay, wanted)
+	}
+	for index := range p.state.Triggers {
+		if trigger := &p.state.Triggers[index]; !trigger.Unclear.IsZero() {
+			return p.holding(p.triggered(*trigger), &trigger.Delay, true)
+		}
+	}
+	for index := range p.state.Backfills {
+		if backfill := &p.state.Backfills[index]; !backfill.Unclear.IsZero() {
+			wanted := !backfill.Cancelled && p.spec.runsAt(backfill.Schedule, backfill.TimeZone) && p.mayBackfill(*backfill)
+			return p.holding(backfill.start(p.state.Identity), &backfill.Delay, wanted)
+		}
+	}
+	return nil
+}
+
+// holding returns the run with a start that holds its place. An edit may have left no room for it.
+func (p *pass) holding(start Start, delay *Delay, wanted bool) *held {
+	return &held{start, delay, wanted && !p.state.atCapacity(start.Under(p.spec))}
+}
+
+// resumeAt returns when the run is asked or looked for next.
+func (h held) resumeAt() time.Time {
+	if h.wanted || h.delay.Retry.Until.After(h.delay.Unclear) {
+		return h.delay.Retry.Until
+	}
+	return h.delay.Unclear
+}
+
+// holds reports whether the run of a scheduled time holds its place.
+func (s State) holds(scheduled time.Time) bool { return !s.delay(scheduled).Unclear.IsZero() }
+
+// chooseHeld asks or looks for the run that holds its place; it reports whether there is one.
+func (p *pass) chooseHeld() bool {
+	held := p.held()
+	if held == nil {
+		return false
+	}
+	if !p.now.Before(held.resumeAt()) {
+		p.plan.Start, p.plan.Find = &held.start, !held.wanted
+	}
+	return true
+}
+
+// startOf returns the start of the run of a scheduled time.
+func (p *pass) startOf(due time.Time) Start {
+	start := Start{Name: names.ScheduledJob(p.state.Name, due), Scheduled: due, Before: p.startBefore(due)}
+	start.WhyLate, start.LateMessage = p.whyLate(due, ledger.ReasonOutage)
+	return start
+}
+
+// delayOf returns what holds up the run of a start; nil if it waits no longer.
+func (p *pass) delayOf(start Start) *Delay {
+	trigger, backfill := p.state.trigger(start.Sequence), p.state.backfill(start.Backfill)
+	switch {
+	case !start.Manual && p.state.Pending != nil:
+		return &p.state.Pending.Delay
+	case backfill != nil:
+		return &backfill.Delay
+	case start.Manual && start.Backfill == 0 && trigger != nil:
+		return &trigger.Delay
+	}
+	return nil
+}
+
+// applyUnclear takes in that it is open whether a run's Job was made. If no create was sent, it was not.
+func (p *pass) applyUnclear(start Start, report Report) {
+	delay := p.delayOf(start)
+	if delay == nil {
+		return
+	}
+	if !report.Unsent {
+		delay.Unclear = p.now.Add(unclearFor)
+	}
+	if report.Message != "" {
+		delay.Reason, delay.Message = ledger.ServerError, report.Message
+	}
+	wait := min(time.Second<<min(delay.Retry.Attempts, 5), maxUnclearRetry)
+	delay.Retry = Backoff{Attempts: delay.Retry.Attempts + 1, Until: p.now.Add(wait)}
+}
+
+// applyMissing takes in that a run has no Job, and that none can appear any more.
+func (p *pass) applyMissing(start Start) {
+	delay := p.delayOf(start)
+	if delay == nil {
+		return
+	}
+	over, why := delay.Over, delay.OverWhy
+	delay.Unclear, delay.Over, delay.OverWhy, delay.Retry = time.Time{}, false, "", Backoff{}
+	if over && !start.Manual {
+		p.missAll([]time.Time{start.Scheduled}, why)
+	}
+}
