@@ -29,7 +29,7 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
 # These decide and do nothing at the same time as anything else, or read bombs: the race detector would find nothing and take
 # minutes. What the latter do at a time, tests named so, it sees by itself.
-PURE := /internal/(job|packed|protocol|schedule|times)$$
+PURE := (/internal/(job|packed|protocol|schedule|times)|/test/histories)$$
 AT_A_TIME := /internal/(packed|protocol)$$
 # These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute. The
 # programs are built as they are shipped, so that the race detector would see the tests alone. The first ones take longest and

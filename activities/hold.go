@@ -43,21 +43,21 @@ func (a *Activities) givenBack(reason string, start schedule.Start, retry time.D
 		TooEarlyErrorType, temporal.ApplicationErrorOptions{NextRetryDelay: retry})
 }
 
-// hold waits until the time of the run has come, by the clock of this process. It reports
-// whether it has waited. Where too many wait, the attempt is repeated when the time comes.
-func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (waited bool, err error) {
+// hold waits until the time of the run has come, by the clock of this process. Where too many wait, the attempt is repeated when
+// the time comes.
+func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) error {
 	waiting, over := context.WithCancel(ctx)
 	defer over()
 	if left := a.early(start); left > lastReport+lastReports {
 		// The answer says whether the start was cancelled meanwhile. All that wait for one time do not report at once.
 		a.reportIn(ctx, waiting, left-lastReport-rand.N(lastReports))
 	}
-	waited, err = a.herds.Hold(ctx, namespace, func() time.Duration { return a.early(start) })
+	_, err := a.herds.Hold(ctx, namespace, func() time.Duration { return a.early(start) })
 	switch {
 	case errors.Is(err, herd.ErrNoPlace):
-		return false, a.givenBack(givenBackForRoom, start, a.early(start))
+		return a.givenBack(givenBackForRoom, start, a.early(start))
 	case err != nil:
-		return waited, outage(err, "wait for the time of Job %s", start.Name)
+		return outage(err, "wait for the time of Job %s", start.Name)
 	}
-	return waited, nil
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/lease"
 )
@@ -27,13 +28,20 @@ func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) 
 	if info.IsLocalActivity {
 		return ctx, func() {}
 	}
+	attempt := ctx
 	timeout := cmp.Or(info.HeartbeatTimeout, info.StartToCloseTimeout)
 	kept := lease.New(timeout, func(ctx context.Context) error {
 		if a.Heartbeats == nil {
 			activity.RecordHeartbeat(ctx)
 			return nil
 		}
-		if err := a.Heartbeats.RecordActivityHeartbeat(ctx, info.TaskToken); err != nil {
+		err := a.Heartbeats.RecordActivityHeartbeat(ctx, info.TaskToken)
+		if temporal.IsCanceledError(err) {
+			// The attempt has the call on, and is to end: the SDK hears of that by a report of its own.
+			lost(attempt)()
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("ask Temporal whether the attempt goes on: %w", err)
 		}
 		return nil

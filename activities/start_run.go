@@ -41,9 +41,9 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	if early := a.early(request.Start); early > a.StartLead+maxAhead && early <= maxBehind {
 		return protocol.StartRunResult{}, a.givenBack(givenBackForClock, request.Start, clockRetry)
 	}
+	repeated := activity.GetInfo(ctx).Attempt > 1
 	s := &startAttempt{
-		Activities: a, request: request, planned: plannedWith{request.CronJob, request.Digest, request.Basis},
-		sent: activity.GetInfo(ctx).Attempt > 1,
+		Activities: a, request: request, planned: plannedWith{request.CronJob, request.Digest, request.Basis}, sent: repeated,
 	}
 	err := s.start(ctx)
 	application, _ := errors.AsType[*temporal.ApplicationError](err)
@@ -60,7 +60,8 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 		return s.result, err
 	}
 	s.result.Unsent = s.result.Unclear != "" && !s.sent
-	if s.result.Started != nil || s.result.Refused != nil || s.result.Unclear != "" {
+	s.result.Sent = repeated && (s.result.Refused != nil || s.result.CurrentSpec != nil)
+	if s.result.Started != nil || s.result.Refused != nil || s.result.Unclear != "" || s.result.Missing {
 		a.Events.on(aCronJob(request.CronJob), request.Events...)
 	}
 	return s.result, nil
@@ -101,18 +102,17 @@ func (s *startAttempt) start(ctx context.Context) error {
 		return s.find(ctx)
 	}
 	// A time that was made up is no herd, and is not waited for.
-	member, waited := &herd.Start{}, false
+	member := &herd.Start{}
 	if why := schedule.Prescribed(s.object, s.request.Start, s.Clock.Now()); why == "" {
 		if !s.request.Start.Manual {
 			member = s.herds.Join(s.request.Start.Scheduled, s.object.Namespace)
 			defer member.Leave()
 		}
-		var err error
-		if waited, err = s.hold(ctx, s.object.Namespace, s.request.Start); err != nil {
+		if err := s.hold(ctx, s.object.Namespace, s.request.Start); err != nil {
 			return err
 		}
 	}
-	stored, isNew, err := s.create(ctx, waited)
+	stored, isNew, err := s.create(ctx)
 	if err != nil || s.object == nil {
 		return err
 	}
@@ -213,24 +213,24 @@ func (a *Activities) jobOf(ctx context.Context, cronJob *ostinatov1.CronJob, nam
 	return found, nil
 }
 
-// create judges the run, makes room for it, in its turn, and creates its Job, which it returns, unless
-// the result says that there is one already or that there is to be none. The CronJob of a start that has
-// waited is looked at once more before.
-func (s *startAttempt) create(ctx context.Context, waited bool) (stored *batchv1.Job, isNew bool, err error) {
-	if !waited {
-		if err := s.judge(ctx); err != nil || s.answered() {
-			return nil, false, err
-		}
-	}
-	leave, err := s.herds.Turn(ctx, s.object.Namespace)
+// turnPatience bounds how long an attempt waits for its turn to create: it has a place among the worker's activities meanwhile.
+const turnPatience = 10 * time.Second
+
+// create takes its turn, looks at the CronJob, judges the run by it, makes room for it and creates its Job, which it returns,
+// unless the result says that there is one already or that there is to be none.
+func (s *startAttempt) create(ctx context.Context) (stored *batchv1.Job, isNew bool, err error) {
+	waiting, cancel := context.WithTimeout(ctx, turnPatience)
+	leave, err := s.herds.Turn(waiting, s.object.Namespace)
+	cancel()
 	if err != nil {
+		if ctx.Err() == nil {
+			return nil, false, s.givenBack(givenBackForRoom, s.request.Start, time.Second)
+		}
 		return nil, false, outage(err, "wait to create Job %s/%s", s.object.Namespace, s.request.Start.Name)
 	}
 	defer leave()
-	if waited {
-		if err := s.lookAgain(ctx); err != nil || s.answered() {
-			return nil, false, err
-		}
+	if err := s.lookAgain(ctx); err != nil || s.answered() {
+		return nil, false, err
 	}
 	if err := s.replace(ctx, s.object, s.request, false, &s.result); err != nil {
 		return nil, false, err
@@ -241,7 +241,7 @@ func (s *startAttempt) create(ctx context.Context, waited bool) (stored *batchv1
 	return stored, isNew, err
 }
 
-// lookAgain looks at the CronJob now that the time of the run has come, and judges the start.
+// lookAgain looks at the CronJob now that the time of the run and its turn have come, and judges the start.
 func (s *startAttempt) lookAgain(ctx context.Context) error {
 	reference := s.request.CronJob
 	glance, err := s.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
@@ -284,15 +284,15 @@ func (s *startAttempt) writeStatus(ctx context.Context) {
 // judge says why the run may not be started for the CronJob as it now is, whatever a plan says, before anything is deleted for
 // it. The run has started if an earlier attempt has made its Job.
 func (s *startAttempt) judge(ctx context.Context) error {
+	inStatus := slices.ContainsFunc(s.object.Status.Active, func(active corev1.ObjectReference) bool { return active.Name == s.request.Start.Name })
 	refused, err := s.refuseStart(ctx, s.object, s.request.Start)
-	if err != nil || refused == nil {
+	if err != nil || refused == nil && !inStatus {
 		return err
 	}
 	found, err := s.jobOf(ctx, s.object, s.request.Start.Name, "get Job %s/%s")
 	if err != nil {
 		return err
 	}
-	inStatus := slices.ContainsFunc(s.object.Status.Active, func(active corev1.ObjectReference) bool { return active.Name == s.request.Start.Name })
 	switch {
 	case found != nil:
 		s.result.Started = s.startedJob(found, s.request.Start)
@@ -374,6 +374,9 @@ func (s *startAttempt) createJob(ctx context.Context) (stored *batchv1.Job, isNe
 		return nil, false, err
 	}
 	defer release()
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
 	owned, cancel := context.WithTimeout(owned, createTimeout)
 	defer cancel()
 	s.sent = true

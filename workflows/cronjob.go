@@ -70,6 +70,8 @@ type runningCronJob struct {
 	runsEnded bool
 	// unread says that the object's status and Jobs are still to be read; overtaken, that they are later than the state.
 	unread, overtaken bool
+	// reset says that Temporal has begun the workflow again, from a point before the object was first read.
+	reset bool
 	// dropped counts how often what was heard was dropped.
 	dropped int
 	// pause follows calls that failed.
@@ -95,6 +97,8 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		state = schedule.Resume(*input.State, identity, workflow.Now(ctx))
 	}
 	state = schedule.AddTriggers(state, input.Triggers, workflow.Now(ctx))
+	info := workflow.GetInfo(ctx)
+	reset := info.OriginalRunID != "" && info.OriginalRunID != info.WorkflowExecution.RunID
 	return &runningCronJob{
 		options:          options,
 		cronJob:          object,
@@ -103,6 +107,8 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		spec:             input.Spec,
 		state:            state,
 		unread:           input.State == nil,
+		overtaken:        input.State == nil && reset,
+		reset:            input.State == nil && reset,
 		mailbox:          mailboxOf(ctx),
 		heard:            cronJobHeard{look: input.State != nil, runs: heard.Runs, steering: input.Wishes},
 		unknown:          input.Unknown,
@@ -113,8 +119,15 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 // says to continue as new, since the object could not be read for long.
 func (c *runningCronJob) begin(ctx workflow.Context) error {
 	for c.unread && !c.gone {
+		if schedule.Contested(c.state, workflow.Now(ctx)) {
+			// What is read is to be new when it is acted upon, so the pause comes before. There is no error, as below.
+			_, _ = workflow.AwaitWithTimeout(ctx, contestedPause, func() bool { return c.mailbox.holds(ends...) })
+		}
 		c.find(ctx)
-		if c.unread && !c.gone && workflow.GetInfo(ctx).GetCurrentHistoryLength() > cronJobHistoryBudget {
+		if !c.unread {
+			break
+		}
+		if !c.gone && workflow.GetInfo(ctx).GetCurrentHistoryLength() > cronJobHistoryBudget {
 			c.takeSignals(ctx)
 			if c.mayContinueAsNew(ctx) {
 				return c.continueAsNew(ctx)
@@ -148,22 +161,25 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	case result.Created.IsZero():
 		c.failed(ctx, "The CronJob can't be planned with", errNoCreation)
 		return
-	case result.CurrentSpec != nil:
-		c.spec = *result.CurrentSpec
 	}
 	c.pause.reset()
 	c.unread = false
+	if c.reset {
+		// Temporal sends the signals again that came after the point to which the workflow was reset.
+		c.reset = false
+		c.takeSignals(ctx)
+	}
 	identity := schedule.Identity{Namespace: c.cronJob.Namespace, Name: c.cronJob.Name, UID: c.cronJob.UID, Created: result.Created}
 	status := ptr.Deref(result.Status, ostinatov1.CronJobStatus{})
-	c.beginAnew(ctx, schedule.NewState(identity, status, result.Ended), status)
+	c.beginAnew(ctx, schedule.NewState(identity, status, result.Ended), status, cmp.Or(result.CurrentSpec, &c.spec))
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
 }
 
-// beginAnew takes the state that was read from the object, in place of one that it has overtaken.
-func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, status ostinatov1.CronJobStatus) {
+// beginAnew takes the state that was read from the object, and its spec, in place of a state that it has overtaken.
+func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, status ostinatov1.CronJobStatus, spec *schedule.Spec) {
 	if !c.overtaken {
-		c.state = schedule.AddTriggers(read, schedule.Untried(c.state), workflow.Now(ctx))
+		c.state, c.spec = schedule.AddTriggers(read, schedule.Untried(c.state), workflow.Now(ctx)), *spec
 		return
 	}
 	var heard []string
@@ -175,15 +191,17 @@ func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, st
 	}
 	anew := schedule.BeginAnew(c.state, read, status, c.spec.Generation, heard, workflow.Now(ctx))
 	c.state, c.overtaken = anew.State, false
+	if anew.Leapt {
+		c.learn(ctx, false, spec)
+	} else {
+		c.spec = *spec
+	}
 	if anew.Dropped {
 		// What waits in the history was carried out before Temporal was restored, or the workflow was reset.
 		c.heard, c.asked, c.askedBackfills = cronJobHeard{successor: c.heard.successor}, nil, nil
 		c.dropped++
 	}
-	if anew.Contested {
-		c.pause.until = workflow.Now(ctx).Add(contestedPause)
-	}
-	workflow.GetLogger(ctx).Warn("The CronJob has a later status than the workflow", "revision", status.Revision, "dropped", anew.Dropped, "contested", anew.Contested)
+	workflow.GetLogger(ctx).Warn("The CronJob has a later status than the workflow", "revision", status.Revision, "dropped", anew.Dropped)
 }
 
 // contestedPause is how long the workflow waits where others write the status again and again.
@@ -320,7 +338,7 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 			return false
 		}
 	}
-	return !c.mailbox.pending() && len(c.asked) == 0 && workflow.AllHandlersFinished(ctx)
+	return !c.mailbox.pending() && len(c.asked) == 0 && c.heard.successor == nil && workflow.AllHandlersFinished(ctx)
 }
 
 // continueAsNew goes on in a new workflow run, which hears of the ends of active runs by signal.
@@ -333,7 +351,7 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 		Wishes:           c.heard.steering,
 		Unknown:          c.unknown,
 	}
-	if c.unread {
+	if c.unread && !c.overtaken {
 		input.Triggers = schedule.Untried(c.state)
 	} else {
 		input.State = new(c.state.Bounded())

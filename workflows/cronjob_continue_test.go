@@ -147,8 +147,8 @@ func TestCronJobPassesOnWhatIsMeantForItsSuccessor(t *testing.T) {
 			k := newCronJobKube(t)
 			k.after(time.Minute, func() {
 				k.gone = true
-				k.environment.SignalWorkflow(signal, protocol.SignalNote{By: "ada"})
 				k.environment.SignalWorkflow(protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: successor, Spec: spec})
+				k.environment.SignalWorkflow(signal, protocol.SignalNote{By: "ada"})
 				k.environment.SignalWorkflow(signal, protocol.SignalNote{By: "ada"})
 			})
 			next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: spec}))

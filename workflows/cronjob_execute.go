@@ -32,12 +32,18 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	result, err := perform(ctx, startRun, summary(plan), request, callOptions{
 		early: max(plan.Start.Scheduled.Sub(workflow.Now(ctx)), 0),
 		givesWay: func() bool {
-			return c.mailbox.steered() || workflow.Now(ctx).Before(plan.Start.Scheduled) && c.unsettled(ctx, plan.Start.Scheduled)
+			if workflow.Now(ctx).Before(plan.Start.Scheduled) {
+				return c.mailbox.steered() || c.unsettled(ctx, plan.Start.Scheduled)
+			}
+			return c.mailbox.holds(ends...)
 		},
 	})
 	if err != nil || result.GaveUp {
 		c.startFailed(ctx, plan, result, err)
 		return
+	}
+	if result.Sent && result.CurrentSpec != nil {
+		c.startFailed(ctx, plan, result, nil)
 	}
 	if !c.answeredFor(ctx, answer{result.Gone, result.Overtaken, result.CurrentSpec}) {
 		return
@@ -65,7 +71,7 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 func reportOf(result protocol.StartRunResult) schedule.Report {
 	report := schedule.Report{
 		Deleted: result.Replaced, StatusFailed: result.StatusFailed, StatusLeft: result.StatusLeft, Revision: result.Revision,
-		Unclear: result.Unclear != "", Unsent: result.Unsent, Message: result.Unclear, Missing: result.Missing,
+		Unclear: result.Unclear != "", Unsent: result.Unsent, Sent: result.Sent, Message: result.Unclear, Missing: result.Missing,
 	}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
@@ -80,11 +86,14 @@ func reportOf(result protocol.StartRunResult) schedule.Report {
 func (c *runningCronJob) startFailed(ctx workflow.Context, plan schedule.Plan, result protocol.StartRunResult, err error) {
 	if !result.Unsent && !plan.Find && !workflow.Now(ctx).Before(plan.Start.Scheduled) {
 		plan.Next.Outbox = plan.Events
-		c.state = schedule.Apply(plan, schedule.Report{Unclear: true, Deleted: result.Replaced}, workflow.Now(ctx)).Sent(plan)
+		c.state = schedule.Apply(plan, schedule.Report{Unclear: true, Deleted: result.Replaced}, workflow.Now(ctx))
 	}
-	if err != nil {
-		c.failed(ctx, "Starting a run failed", err)
+	if err == nil || errors.Is(err, errGaveWay) {
+		// Another call may have failed before.
+		c.pause.reset()
+		return
 	}
+	c.failed(ctx, "Starting a run failed", err)
 }
 
 // unsettled reports whether what was heard of other runs since may keep the run of a time to come from starting: word of a Job that

@@ -40,6 +40,10 @@ func (c *runningCronJob) hear(ctx workflow.Context) {
 		} else {
 			c.steer(ctx, c.heard.steering[0])
 		}
+		if c.unread {
+			// What has come meanwhile is heard when the object was read.
+			return
+		}
 		c.take(ctx)
 	}
 }

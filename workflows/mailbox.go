@@ -46,6 +46,9 @@ var steers = []string{
 	protocol.DeletedSignal, protocol.TriggerSignal, protocol.BackfillSignal,
 }
 
+// ends are those of them that end a start whose time has come. A trigger or a backfill waits for it.
+var ends = []string{protocol.SuspendSignal, protocol.ResumeSignal, protocol.CronJobSpecSignal, protocol.DeletedSignal}
+
 // steered reports whether one of these waits: a plan that waits for the API server gives way to it.
 func (m *mailbox) steered() bool { return m.holds(steers...) }
 

@@ -10,6 +10,7 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.lastScheduleTime) || has(self.lastScheduleTime) && self.lastScheduleTime >= oldSelf.lastScheduleTime",message="lastScheduleTime never falls: the runs of earlier times would start again"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.revision) || has(self.revision) && self.revision >= oldSelf.revision",message="revision never falls: an older status would take the place of a newer one"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.revision) || !has(self.revision) || self.revision - oldSelf.revision <= 1000000",message="revision counts writes: it rises by 1000000 at most"
 type CronJobStatus struct {
 	// active lists the Jobs that are running, in the order of their start: the
 	// last 1000, if there are more.
@@ -123,6 +124,7 @@ type CronJobStatus struct {
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000000000
 	Revision int64 `json:"revision,omitempty"`
 
 	// planDigest identifies the plan that the workflow wrote this revision for.

@@ -94,7 +94,7 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 func notedRevision(note string) (revision int64, planDigest string) {
 	number, planDigest, _ := strings.Cut(note, " ")
 	revision, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || revision < 0 || len(planDigest) > schedule.MaxPlanDigest {
+	if err != nil || revision < 0 || revision > schedule.MaxRevision || len(planDigest) > schedule.MaxPlanDigest {
 		return 0, ""
 	}
 	return revision, planDigest

@@ -22,6 +22,8 @@ type Report struct {
 	// Unclear says that it is open whether there is a Job; Message is then what the API server said, and empty if it has not
 	// answered. Unsent says that no create was sent.
 	Unclear, Unsent bool
+	// Sent says of a refusal that a create may have been sent before, and had no answer.
+	Sent bool
 	// Missing answers Find: there is no Job.
 	Missing bool
 	// Revision is that of the status that was written; 0 where none was.
@@ -48,6 +50,9 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	case plan.Start == nil:
 	case report.Unclear:
 		p.applyUnclear(*plan.Start, report)
+		if !report.Unsent {
+			p.state = p.state.Sent(plan)
+		}
 		return p.state
 	case report.Missing:
 		p.applyMissing(*plan.Start)
@@ -136,17 +141,25 @@ func (p *pass) applyRefused(start Start, report Report) {
 	if delay == nil {
 		return
 	}
-	if !p.now.Before(delay.Unclear) {
+	if report.Sent {
+		delay.Unclear = p.now.Add(unclearFor)
+	}
+	if !delay.Unclear.IsZero() && !p.now.Before(delay.Unclear) {
 		// The refusal was checked by a read of the Job.
-		delay.Unclear = time.Time{}
+		delay.Unclear, delay.Retry = time.Time{}, Backoff{}
+	}
+	next := delay.Retry.Next(p.now)
+	if !delay.Unclear.IsZero() {
+		// Nothing else starts meanwhile.
+		next = delay.Retry.soon(p.now)
 	}
 	if report.Refusal == ledger.TooLate {
 		// The next plan settles the run, or waits a little if the activity's clock is ahead of ours.
-		delay.Retry = delay.Retry.Next(p.now)
+		delay.Retry = next
 		return
 	}
 	delay.Reason, delay.Message, delay.Blocked = cmp.Or(report.Refusal, ledger.RefusedOtherwise), report.Message, false
-	delay.Retry = delay.Retry.Next(p.now)
+	delay.Retry = next
 	row, never := start.row(ledger.FailedToCreate, delay.Reason, delay.Message, p.now), start.Manual && report.Refusal == ledger.SignalRefused
 	switch {
 	case !delay.Unclear.IsZero(), delay.Retry.Attempts < triggerAttempts && !never:

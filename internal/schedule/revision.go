@@ -11,11 +11,15 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
 
-// MaxPlanDigest bounds status.planDigest, in bytes.
-const MaxPlanDigest = 32
+// MaxPlanDigest bounds status.planDigest, in bytes, and MaxRevision status.revision.
+const (
+	MaxPlanDigest = 32
+	MaxRevision   = 1_000_000_000_000
+)
 
 const (
 	// maxUnanswered bounds Basis.Unanswered.
@@ -58,8 +62,8 @@ func (b Basis) sent(status ostinatov1.CronJobStatus) bool {
 
 // Validate reports whether the Basis, which may be forged, can be a state's.
 func (b Basis) Validate() error {
-	if b.Revision < 0 {
-		return fmt.Errorf("basis: revision %d, want 0 or more", b.Revision)
+	if b.Revision < 0 || b.Revision > MaxRevision {
+		return fmt.Errorf("basis: revision %d, want 0 to %d", b.Revision, int64(MaxRevision))
 	}
 	for _, digest := range b.Unanswered {
 		if len(digest) > MaxPlanDigest {
@@ -110,8 +114,8 @@ type Overtaken struct {
 	State State
 	// Dropped says that what the workflow has heard is of the past too, and is not to be carried out again.
 	Dropped bool
-	// Contested says that other states overtake the CronJob's again and again: it waits before it goes on.
-	Contested bool
+	// Leapt says that it goes on, with another revision.
+	Leapt bool
 }
 
 // BeginAnew returns what becomes of a state that the object's status has overtaken, given the state as NewState makes it from
@@ -127,7 +131,7 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 	ahead := status.Revision - old.Basis.Revision
 	if ahead > maxLeap && !old.Leapt {
 		old.Basis, old.Leapt = Basis{Revision: status.Revision}, true
-		return Overtaken{State: old}
+		return Overtaken{State: old, Leapt: true}
 	}
 	anew.Overtaken = append(slices.DeleteFunc(slices.Clone(old.Overtaken), func(at time.Time) bool {
 		return now.Sub(at) > contestedWithin
@@ -135,15 +139,20 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 	anew.Overtaken = anew.Overtaken[max(len(anew.Overtaken)-contestedBy, 0):]
 	anew.Leapt, anew.Outbox = old.Leapt, slices.Concat(old.Outbox, anew.Outbox)
 	anew.TriggerSequence = max(old.TriggerSequence, anew.TriggerSequence)
-	result := Overtaken{Contested: len(anew.Overtaken) == contestedBy}
-	if ahead <= maxLost && status.ObservedGeneration <= generation && old.knowsRunsOf(status) {
+	result := Overtaken{}
+	lost := int64(maxLost)
+	if len(status.RecentRuns) == 0 {
+		// The status does not tell which runs have ended since, as that of a CronJob of batch/v1: only one write can't have more.
+		lost = 1
+	}
+	if ahead <= lost && status.ObservedGeneration <= generation && old.knowsRunsOf(status) {
 		anew.Triggers, anew.Backfills = old.Triggers, old.Backfills
 	} else {
 		result.Dropped = true
 		anew = Announce(anew, event.Warning(event.StatusOvertaken, "The workflow's state in Temporal is older than the CronJob's status: "+
 			"Temporal was restored, or the workflow was reset. It begins anew from the CronJob"+forgotten(old, heard)))
 	}
-	if result.Contested {
+	if Contested(anew, now) {
 		anew = Announce(anew, event.Warning(event.StatusContested, contestedMessage))
 	}
 	result.State = anew
@@ -158,7 +167,12 @@ func (s State) knowsRunsOf(status ostinatov1.CronJobStatus) bool {
 		}
 	}
 	return !slices.ContainsFunc(status.RecentRuns, func(row ostinatov1.RecentRun) bool {
-		return row.JobName != "" && !s.Ledger.Has(row.JobName) && !s.Knows(Run{Name: row.JobName})
+		if row.JobName == "" {
+			return row.Manual && !slices.ContainsFunc(s.Ledger.Entries, func(entry ledger.Entry) bool {
+				return entry.Manual && string(entry.Outcome) == row.Outcome && entry.Scheduled.Equal(row.ScheduledTime.Time)
+			})
+		}
+		return !s.Ledger.Has(row.JobName) && !s.Knows(Run{Name: row.JobName})
 	})
 }
 
@@ -175,6 +189,11 @@ func forgotten(old State, heard []string) string {
 		return ""
 	}
 	return "; send again what it had not done: " + strings.Join(what[:min(len(what), 10)], ", ")
+}
+
+// Contested reports whether a state was overtaken so often that others must be at work: its workflow waits before it reads anew.
+func Contested(state State, now time.Time) bool {
+	return len(state.Overtaken) == contestedBy && now.Sub(state.Overtaken[contestedBy-1]) <= contestedWithin
 }
 
 // contested reports whether other states overtake the CronJob's again and again.

@@ -51,9 +51,9 @@ func TestAStateThatIsOvertakenBeginsAnew(t *testing.T) {
 	identity := schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: at("09:30")}
 	old := schedule.NewState(identity, ostinatov1.CronJobStatus{Revision: 7}, nil)
 	old = schedule.AddTrigger(old, schedule.TriggerRequest{}, at("10:01"))
-	generation := int64(1)
+	generation, rows := int64(1), []ostinatov1.RecentRun{{Outcome: "SkippedSuspended"}}
 	begin := func(revision int64, active ...string) schedule.Overtaken {
-		status := ostinatov1.CronJobStatus{Revision: revision, ObservedGeneration: generation}
+		status := ostinatov1.CronJobStatus{Revision: revision, ObservedGeneration: generation, RecentRuns: rows}
 		for _, name := range active {
 			status.Active = append(status.Active, corev1.ObjectReference{Kind: "Job", Name: name})
 		}
@@ -69,9 +69,14 @@ func TestAStateThatIsOvertakenBeginsAnew(t *testing.T) {
 	})
 	generation = 2
 	edited := begin(8)
-	generation = 1
+	generation, rows = 1, []ostinatov1.RecentRun{{Outcome: "SkippedOverlap", Manual: true}}
+	refused := begin(8)
+	rows = nil
+	native := begin(10)
 	for name, anew := range map[string]schedule.Overtaken{
 		"so was an edit that it has not heard of":   edited,
+		"so was a trigger whose row it has not":     refused,
+		"so may be runs of which no row tells":      native,
 		"many writes were of another past":          begin(30),
 		"so was a run that the state does not know": begin(8, "hello-29459550"),
 	} {
@@ -102,8 +107,8 @@ func TestAStateThatIsOvertakenBeginsAnew(t *testing.T) {
 		for number := range int64(3) {
 			status := ostinatov1.CronJobStatus{Revision: state.Basis.Revision + 50}
 			anew := schedule.BeginAnew(state, schedule.NewState(identity, status, nil), status, 1, nil, now)
-			if anew.Contested != (number == 2) {
-				t.Errorf("overtaken %d times: contested %v", number+1, anew.Contested)
+			if contested := schedule.Contested(anew.State, now); contested != (number == 2) {
+				t.Errorf("overtaken %d times: contested %v", number+1, contested)
 			}
 			state, now = anew.State, now.Add(10*time.Second)
 		}

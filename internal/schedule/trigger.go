@@ -65,7 +65,7 @@ func AddTriggers(state State, requests []TriggerRequest, now time.Time) State {
 // Untried returns what signals have asked for and nothing has become of. An update has its answer.
 func Untried(state State) (requests []TriggerRequest) {
 	for _, trigger := range state.Triggers {
-		if reason, _ := trigger.why(); reason == "" && trigger.Through == ledger.ThroughSignal {
+		if reason, _ := trigger.why(); reason == "" && trigger.Unclear.IsZero() && trigger.Through == ledger.ThroughSignal {
 			requests = append(requests, trigger.TriggerRequest)
 		}
 	}

@@ -105,8 +105,12 @@ func (p *pass) applyUnclear(start Start, report Report) {
 	if report.Message != "" {
 		delay.Reason, delay.Message = ledger.ServerError, report.Message
 	}
-	wait := min(time.Second<<min(delay.Retry.Attempts, 5), maxUnclearRetry)
-	delay.Retry = Backoff{Attempts: delay.Retry.Attempts + 1, Until: p.now.Add(wait)}
+	delay.Retry = delay.Retry.soon(p.now)
+}
+
+// soon returns the back-off after one more attempt that leaves it open whether a run has started: 1 s, doubling to 10 s.
+func (b Backoff) soon(now time.Time) Backoff {
+	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(min(time.Second<<min(b.Attempts, 5), maxUnclearRetry))}
 }
 
 // applyMissing takes in that a run has no Job, and that none can appear any more.

@@ -35,6 +35,8 @@ type running struct {
 	done      chan Answer
 	// givenUp says that Temporal has given the attempt up. It may go on all the same.
 	givenUp atomic.Bool
+	// cancelled says that the workflow does not want it any more.
+	cancelled atomic.Bool
 }
 
 type runningKey struct{}

@@ -72,6 +72,7 @@ func (t *Temporal[Message]) Abandon(number int) {
 // end ends the attempt under way.
 func (c *call) end() {
 	if c.running != nil {
+		c.running.cancelled.Store(true)
 		c.running.cancel()
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"go.temporal.io/sdk/temporal"
 )
 
 // errGivenUp says that Temporal knows nothing of an attempt, or no more.
@@ -52,6 +54,9 @@ func (h *hearing) RecordActivityHeartbeat(ctx context.Context, _ []byte, _ ...an
 	if known && r.givenUp.Load() {
 		r.cancel()
 		return errGivenUp
+	}
+	if known && r.cancelled.Load() {
+		return temporal.NewCanceledError()
 	}
 	return nil
 }
