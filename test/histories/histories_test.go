@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,7 @@ func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outc
 		failure := w.play(costs)
 		w.beside.Wait()
 		o = outcome{
-			scenario: s, account: w.record, effects: w.effects, failure: failure, taken: w.cluster.taken, asked: w.cluster.requests,
+			scenario: s, account: w.record, effects: w.effects, failure: failure, taken: w.cluster.taken, sent: w.cluster.requests,
 			jobs: w.cluster.jobs(), status: w.cluster.stored().Status, begin: w.begin,
 		}
 	})
@@ -32,7 +33,11 @@ func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outc
 }
 
 func mistakesOf(t *testing.T, s scenario) string {
-	return play.Mistakes(s, s.losses(), func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
+	wrong := play.Mistakes(s, s.losses(), func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
+	if without, crowded := s.crowded(); crowded && wrong == "" {
+		wrong = strings.Join(outcomeOf(t, s, 0, 0).delayed(outcomeOf(t, without, 0, 0)), "\n")
+	}
+	return wrong
 }
 
 func TestCrashesOfScenarios(t *testing.T) {

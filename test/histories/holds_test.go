@@ -38,7 +38,7 @@ func (o outcome) steering() (wrong []string) {
 // patience is until when a signal is to be heard: calls may have been under way, and no process there.
 func (o outcome) patience(at time.Time) time.Time {
 	until := at.Add(hearsWithin)
-	for _, one := range o.asked {
+	for _, one := range o.sent {
 		if one.sent.After(at) || one.answered.Before(at) {
 			continue
 		}
@@ -104,10 +104,15 @@ func (o outcome) wasAway(from, to time.Time) bool {
 	return slices.ContainsFunc(o.away, func(one stretch) bool { return !one.from.After(to) && !one.to.Before(from) })
 }
 
+// forgotten reports whether the workflow may have lost what it knew of a time before its outcome was known.
+func (o outcome) forgotten(entry ledger.Entry) bool {
+	return slices.ContainsFunc(o.forgot, func(at time.Time) bool { return at.After(entry.Scheduled) && !at.After(entry.Recorded) })
+}
+
 // proved reports whether the API server has answered the create of a run, or the delete of one that it replaces, with what proves that
 // nothing was done, and nothing else was wrong meanwhile.
 func (o outcome) proved(entry ledger.Entry) bool {
-	if o.wasAway(entry.Scheduled, entry.Recorded) {
+	if o.wasAway(entry.Scheduled, entry.Recorded) || o.forgotten(entry) {
 		return false
 	}
 	name, answered, proof := names.ScheduledJob(cronJob, entry.Scheduled), 0, 0

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,12 +66,47 @@ func ownerOf(job string) string {
 	return job
 }
 
+// crowded returns the scenario without neighbours, and whether there are any.
+func (s scenario) crowded() (without scenario, crowded bool) {
+	without = s
+	without.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(one step) bool {
+		_, found := one.Fault.(crowd)
+		return found
+	})
+	return without, len(without.Steps) < len(s.Steps)
+}
+
 // losses are the writes after which the process is lost. With neighbours a history takes long, and the process is lost in none.
 func (s scenario) losses() []int {
-	for _, step := range s.Steps {
-		if _, crowded := step.Fault.(crowd); crowded {
-			return []int{}
-		}
+	if _, crowded := s.crowded(); crowded {
+		return []int{}
 	}
 	return s.Losses
+}
+
+// neighbourly is how much later a run may start for what happens in another namespace.
+const neighbourly = 2 * time.Second
+
+// delayed finds scheduled runs that have started later than without neighbours.
+func (o outcome) delayed(without outcome) (wrong []string) {
+	started := map[string]time.Time{}
+	for _, one := range without.taken {
+		if one.what == "create" {
+			started[one.job.Name] = one.at
+		}
+	}
+	for _, one := range o.taken {
+		before, known := started[nameOfJob(one)]
+		if one.what == "create" && known && one.at.Sub(before) > neighbourly {
+			wrong = append(wrong, fmt.Sprintf("%s was created at %s, and %s without neighbours", one.job.Name, one.at.Format(time.TimeOnly), before.Format(time.TimeOnly)))
+		}
+	}
+	return wrong
+}
+
+func nameOfJob(one taken) string {
+	if one.job == nil {
+		return ""
+	}
+	return one.job.Name
 }

@@ -26,7 +26,7 @@ type outcome struct {
 	effects int
 	failure string
 	taken   []taken
-	asked   []*asked
+	sent    []*asked
 	jobs    []batchv1.Job
 	status  ostinatov1.CronJobStatus
 	begin   time.Time
@@ -184,13 +184,21 @@ func (o outcome) wrongCreates() (wrong []string) {
 		case manual:
 		case !o.mayRun(one, at):
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s for a time before the CronJob was", one.job.Name, one.at.Format(time.TimeOnly)))
-		case one.spec.Suspend:
+		case !o.asked(one, func(spec schedule.Spec) bool { return !spec.Suspend }):
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s while the CronJob was suspended", one.job.Name, one.at.Format(time.TimeOnly)))
-		case !namesTime(one.spec, at):
+		case !o.asked(one, func(spec schedule.Spec) bool { return namesTime(spec, at) }):
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s, which schedule %q does not name", one.job.Name, one.at.Format(time.TimeOnly), one.spec.Schedule))
 		}
 	}
 	return wrong
+}
+
+// asked reports whether the CronJob was such that a run may start when its create was sent, or an instant before.
+func (o outcome) asked(create taken, may func(schedule.Spec) bool) bool {
+	const instant = 50 * time.Millisecond
+	return may(create.spec) || slices.ContainsFunc(o.specs(), func(one stretch) bool {
+		return !one.from.After(create.at) && !one.to.Before(create.at.Add(-instant)) && may(one.spec)
+	})
 }
 
 // stretch is a time during which the CronJob was as it is in it.
@@ -408,7 +416,7 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 	case entry.Reason == ledger.ReasonOutage && o.proved(entry):
 		return "the API server has refused it"
 	case entry.Reason == ledger.ReasonOutage, entry.Reason == ledger.ReasonStartingDeadlineExceeded:
-		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) && (known < 0 || o.heard[known].spec.Suspend) {
+		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) && (known < 0 || o.heard[known].spec.Suspend) && !o.forgotten(entry) {
 			return "the CronJob was suspended then"
 		}
 	case entry.Outcome == ledger.FailedToCreate:

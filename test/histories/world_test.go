@@ -291,7 +291,7 @@ func (w *world) forgets(what forgotten) {
 
 // rests notes what the workflow knows whenever it waits.
 func (w *world) rests() {
-	if w.run == nil {
+	if w.run == nil || w.host != nil {
 		return
 	}
 	knows := w.description().Spec

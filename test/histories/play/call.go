@@ -101,6 +101,10 @@ func (t *Temporal[Message]) tried(c *call) *Answer {
 		return nil
 	}
 	given := c.running.ended()
+	if given != nil {
+		// What a process that is lost has ended with is not its answer.
+		t.lose()
+	}
 	if given == nil {
 		if over := t.over(c); over.IsZero() || now.Before(over) {
 			return nil
