@@ -106,9 +106,11 @@ fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
 
 .PHONY: trial-histories
 trial-histories: ## Play random histories of a CronJob, 300 with a crash after each write and 2,000 with crashes after three, and 1,000 of a Job.
-	$(GO) test -count=1 -timeout 2h ./test/histories -run Random -args -rapid.checks=300 -rapid.seed=0
-	$(GO) test -count=1 -timeout 2h ./test/histories -run Random -args -rapid.checks=2000 -rapid.seed=0 -fewer
-	$(GO) test -count=1 -timeout 2h ./test/histories/jobs -run Random -args -rapid.checks=1000 -rapid.seed=0
+	@play() { echo "$$*"; GOGC=400 $(GO) test -count=1 -timeout 2h "$$@"; }; failed=0; \
+	play ./test/histories -run Random -args -rapid.checks=2000 -rapid.seed=0 -fewer & fewer=$$!; \
+	play ./test/histories -run Random -args -rapid.checks=300 -rapid.seed=0 || failed=1; \
+	play ./test/histories/jobs -run Random -args -rapid.checks=1000 -rapid.seed=0 || failed=1; \
+	wait $$fewer || failed=1; exit $$failed
 
 .PHONY: trial-tenant
 trial-tenant: tools ## Attack as a tenant at ten times the size that make test has.

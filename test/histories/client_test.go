@@ -3,6 +3,8 @@ package histories
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -39,6 +41,7 @@ func ask[Object any](ctx context.Context, w wire, request asked, serve func() (O
 	if err := w.process.stands(ctx); err != nil {
 		return answer, err
 	}
+	inTurn(ctx, request)
 	done := w.world.cluster.sends(&request)
 	defer done()
 	fate, spec := w.world.cluster.fateOf(request), schedule.SpecOf(w.world.cluster.peek())
@@ -68,6 +71,14 @@ func ask[Object any](ctx context.Context, w wire, request asked, serve func() (O
 		return *new(Object), w.world.cluster.answeredWith(request, fate.err)
 	}
 	return answer, err
+}
+
+// inTurn has requests that are made side by side come in an order that follows from what they are, so that a history is the same
+// whenever it is played.
+func inTurn(ctx context.Context, request asked) {
+	sum := fnv.New32a()
+	fmt.Fprint(sum, ctx.Value(activityKey{}), request.what, request.name)
+	time.Sleep(time.Duration(1+sum.Sum32()%997) * time.Microsecond)
 }
 
 // pause waits, unless a context ends before.

@@ -49,6 +49,8 @@ func (o outcome) Story() string   { return o.Text() }
 func (o outcome) Text() string {
 	var text strings.Builder
 	for _, entry := range o.ledger {
+		// Requests that are made in turn take an instant.
+		entry.Recorded, entry.Ended = entry.Recorded.Truncate(time.Second), entry.Ended.Truncate(time.Second)
 		fmt.Fprintf(&text, "outcome %s\n", written(entry))
 	}
 	var lines []string

@@ -53,13 +53,16 @@ func newProcess(w *world) *process {
 	return p
 }
 
+// activityKey is for the name of the activity that a request is made by.
+type activityKey struct{}
+
 // attempt makes attempts of an activity.
 func (p *process) attempt(name string, arguments []any, local bool) play.Attempt {
 	return func(ctx context.Context) play.Answer {
 		if name == protocol.SetSuspendActivity {
 			p.world.cluster.noted(taken{what: "heard"})
 		}
-		environment := play.Environment(ctx)
+		environment := play.Environment(context.WithValue(ctx, activityKey{}, name))
 		environment.RegisterActivityWithOptions(p.activities[name], activity.RegisterOptions{Name: name})
 		execute, what := environment.ExecuteActivity, any(name)
 		if local {

@@ -67,9 +67,9 @@ func unanswered() []scenario {
 			Steps: []step{faulty(2*time.Minute+25*time.Second, landsLate{After: 30 * time.Second, Lasts: 65 * time.Second})},
 		},
 		{
-			Name: "creates take 40 seconds", Spec: cron("*/5 * * * *", batchv1.AllowConcurrent), Begins: at("00:00:30"), Lasts: 20 * time.Minute,
+			Name: "creates take 33 seconds", Spec: cron("*/5 * * * *", batchv1.AllowConcurrent), Begins: at("00:00:30"), Lasts: 20 * time.Minute,
 			Prompt: 45 * time.Second,
-			Steps:  []step{faulty(4*time.Minute, slow{Kind: "create jobs", Of: 1, Takes: 40 * time.Second, Lasts: 12 * time.Minute})},
+			Steps:  []step{faulty(4*time.Minute, slow{Kind: "create jobs", Of: 1, Takes: 33 * time.Second, Lasts: 12 * time.Minute})},
 		},
 		{
 			Name: "writes of the status hang before each run", Spec: cron("* * * * *", batchv1.AllowConcurrent), Begins: at("00:00:30"), Lasts: 10 * time.Minute,

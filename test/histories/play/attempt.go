@@ -113,8 +113,21 @@ func (b *boundedOutbound) GetInfo(ctx context.Context) activity.Info {
 	return info
 }
 
+// valued is a context with the values of another one.
+type valued struct {
+	context.Context
+	of context.Context
+}
+
+func (v valued) Value(key any) any {
+	if value := v.Context.Value(key); value != nil {
+		return value
+	}
+	return v.of.Value(key)
+}
+
 func (b *boundedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	ctx, cancel := context.WithCancel(context.WithValue(ctx, runningKey{}, b.within.Value(runningKey{})))
+	ctx, cancel := context.WithCancel(valued{ctx, b.within})
 	defer cancel()
 	defer context.AfterFunc(b.within, cancel)()
 	return b.Next.ExecuteActivity(ctx, in)
