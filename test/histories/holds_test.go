@@ -54,15 +54,18 @@ func (o outcome) patience(at time.Time) time.Time {
 	return until
 }
 
-// upset reports whether a signal may be lost, or come to another object.
+// upset reports whether a signal may be lost, or come to another object: a workflow that finds that its state is an old one drops what
+// it has heard.
 func (o outcome) upset(from, to time.Time) bool {
+	from = from.Add(-hearsWithin)
 	during := func(at time.Time) bool { return !at.Before(from) && !at.After(to) }
 	return slices.ContainsFunc(o.forgot, during) || slices.ContainsFunc(o.taken, func(one taken) bool {
 		return (one.what == "made" || one.what == "restore") && during(one.at)
 	})
 }
 
-// steered reports whether a signal asks for a write of spec.suspend: one that has come since Temporal has forgotten something last.
+// steered reports whether a signal asks for a write of spec.suspend: one that was not carried out before Temporal has forgotten something
+// last.
 func (o outcome) steered(write taken) bool {
 	var since time.Time
 	for _, at := range o.forgot {
@@ -70,7 +73,12 @@ func (o outcome) steered(write taken) bool {
 			since = at
 		}
 	}
-	return slices.ContainsFunc(o.signals, func(signal steered) bool { return !signal.at.Before(since) && !signal.at.After(write.at) })
+	return slices.ContainsFunc(o.signals, func(signal steered) bool {
+		heard := slices.ContainsFunc(o.taken, func(one taken) bool {
+			return one.what == "heard" && !one.at.Before(signal.at) && one.at.Before(since)
+		})
+		return !heard && !signal.at.After(write.at)
+	})
 }
 
 // lateness finds scheduled runs that have started later than they may, or not at all.

@@ -34,6 +34,8 @@ type world struct {
 	// input is what the workflow was started with, and started when its first run was.
 	input   protocol.CronJobInput
 	started time.Time
+	// past are the runs that have continued as new since the workflow began, the first one first.
+	past []past
 	// run is the workflow as the process has it; nil where none has.
 	run *play.Run
 	// over says that the workflow has ended, and nothing has started another one.
@@ -79,6 +81,13 @@ type account struct {
 type steered struct {
 	at      time.Time
 	suspend bool
+}
+
+// past is a run of the workflow that is over.
+type past struct {
+	history []*play.Task[play.Signal]
+	input   protocol.CronJobInput
+	started time.Time
 }
 
 // child is a Job's workflow that the CronJob's has started.
@@ -238,6 +247,7 @@ func (w *world) passes(duration time.Duration) any {
 func (w *world) ended(err error) any {
 	var continues *workflow.ContinueAsNewError
 	if errors.As(err, &continues) {
+		w.past = append(w.past, past{w.temporal.History, w.input, w.started})
 		w.temporal.Anew()
 		w.children, w.started, w.input = map[types.UID]child{}, time.Now().UTC(), protocol.CronJobInput{}
 		if err := converter.GetDefaultDataConverter().FromPayloads(continues.Input, &w.input); err != nil {
@@ -259,6 +269,7 @@ func (w *world) ended(err error) any {
 // begins has the workflow begin anew from the object.
 func (w *world) begins() {
 	w.temporal.Anew()
+	w.past = nil
 	w.children, w.started, w.over = map[types.UID]child{}, time.Now().UTC(), false
 	w.input = w.fresh()
 }
@@ -266,7 +277,14 @@ func (w *world) begins() {
 // forgets takes Temporal back to what it was.
 func (w *world) forgets(what forgotten) {
 	lost := w.temporal.Forget(what.since)
-	if len(w.temporal.History) == 0 {
+	for len(w.temporal.History) == 0 && len(w.past) > 0 && !what.reset {
+		// It was another run then, which has continued as new since.
+		before := w.past[len(w.past)-1]
+		w.past = w.past[:len(w.past)-1]
+		w.temporal.History, w.input, w.started = before.history, before.input, before.started
+		w.temporal.Forget(what.since)
+	}
+	if len(w.temporal.History) == 0 && !what.reset {
 		w.begins()
 	}
 	for uid, one := range w.children {
