@@ -60,6 +60,9 @@ func (b *bridge) tells(overdue bool) {
 func (b *bridge) looks() {
 	stored, now := b.world.cluster.peek(), time.Now()
 	switch next := stored.Status.NextScheduleTime; {
+	case b.world.over:
+		// It starts the workflow of a CronJob that has none, now and then.
+		b.tells(false)
 	case stored.Generation == b.silent, now.Sub(stored.CreationTimestamp.Time) < tick/2:
 	case stored.Status.ObservedGeneration != stored.Generation || stored.Status.Workflow == nil:
 		b.tells(false)

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -92,6 +93,11 @@ func (o outcome) restores() (all []stretch) {
 		}
 	}
 	return all
+}
+
+// undone reports whether a restore has taken back what was at a time.
+func (o outcome) undone(at time.Time) bool {
+	return slices.ContainsFunc(o.restores(), func(one stretch) bool { return !at.Before(one.from) && at.Before(one.to) })
 }
 
 // ranAgain reports whether a Job ran that a restore has brought back.

@@ -364,7 +364,7 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 		entry.Recorded = o.end()
 	}
 	created := slices.ContainsFunc(o.taken, func(one taken) bool {
-		if one.what != "create" && one.what != "by hand" {
+		if one.what != "create" && one.what != "by hand" || o.undone(one.at) {
 			return false
 		}
 		at, manual := scheduledTime(one.job)
@@ -381,7 +381,7 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 	switch {
 	case entry.Outcome.HasJob() != created && created && !removed:
 		return "its Job was created"
-	case entry.Outcome.HasJob() && !created:
+	case entry.Outcome.HasJob() && !created && len(o.restores()) == 0:
 		return "no Job was created"
 	case entry.Manual:
 		return ""

@@ -259,6 +259,8 @@ func (w *world) ended(err error) any {
 		return fmt.Sprintf("the workflow fails: %v", err)
 	}
 	w.over = true
+	ended := time.Now().UTC()
+	defer func() { w.record.away = append(w.record.away, stretch{from: ended, to: time.Now().UTC()}) }()
 	if why := play.Caught(endsRun, func() { w.agenda.Until(time.Time{}, func() bool { return !w.over }) }); why != nil {
 		return why
 	}
