@@ -424,7 +424,7 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 			return "the CronJob was suspended then"
 		}
 	case entry.Outcome == ledger.FailedToCreate:
-		if !o.refused(first, entry.Recorded) {
+		if !o.refused(first, entry.Recorded) && !removed {
 			return "the API server refused nothing"
 		}
 	}
