@@ -66,8 +66,8 @@ func refusal(err error) *protocol.Refusal {
 	return refused
 }
 
-// refusedCreate returns the Refusal of a create of which the API server's answer proves that it has made nothing; nil where
-// the answer, or none, leaves that open.
+// refusedCreate returns the Refusal of a create if the API server's answer proves that it has made nothing, and nil if
+// the answer, or its absence, leaves that open.
 func refusedCreate(err error) *protocol.Refusal {
 	refused := refusal(err)
 	var status apierrors.APIStatus
