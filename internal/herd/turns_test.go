@@ -3,6 +3,8 @@ package herd
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,11 +22,16 @@ type crowd struct {
 	mutex sync.Mutex
 	// had is how many turns each namespace has had, and under those that have not ended.
 	had   map[string]int
-	under map[string][]func()
+	under map[string][]takenTurn
+}
+
+type takenTurn struct {
+	began time.Time
+	leave func()
 }
 
 func newCrowd(turns *FairSemaphore) *crowd {
-	return &crowd{turns: turns, had: map[string]int{}, under: map[string][]func(){}}
+	return &crowd{turns: turns, had: map[string]int{}, under: map[string][]takenTurn{}}
 }
 
 // ask asks for turns of a namespace, one after another, until all have come or wait.
@@ -38,17 +45,35 @@ func (c *crowd) ask(namespace string, count int) {
 			c.mutex.Lock()
 			defer c.mutex.Unlock()
 			c.had[namespace]++
-			c.under[namespace] = append(c.under[namespace], leave)
+			c.under[namespace] = append(c.under[namespace], takenTurn{time.Now(), leave})
 		}()
 		synctest.Wait()
 	}
+}
+
+// taken is how many turns each namespace has had.
+func (c *crowd) taken() map[string]int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return maps.Clone(c.had)
+}
+
+// underWay is the turns of each namespace that have not ended, the oldest first.
+func (c *crowd) underWay() map[string][]takenTurn {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	under := map[string][]takenTurn{}
+	for namespace, turns := range c.under {
+		under[namespace] = slices.Clone(turns)
+	}
+	return under
 }
 
 // end ends the first turns of a namespace that are under way.
 func (c *crowd) end(namespace string, count int) {
 	for range count {
 		c.mutex.Lock()
-		leave := c.under[namespace][0]
+		leave := c.under[namespace][0].leave
 		c.under[namespace] = c.under[namespace][1:]
 		c.mutex.Unlock()
 		leave()
@@ -60,7 +85,7 @@ func (c *crowd) end(namespace string, count int) {
 func (c *crowd) endAll() {
 	for ended := true; ended; {
 		ended = false
-		for namespace, under := range c.under {
+		for namespace, under := range c.underWay() {
 			ended = ended || len(under) > 0
 			c.end(namespace, len(under))
 		}
@@ -78,15 +103,15 @@ func TestATurnHasAPlaceForASecond(t *testing.T) {
 		c.ask("herd", 64)
 		c.ask("quiet", 2)
 		after(999 * time.Millisecond)
-		assert.Equal(t, map[string]int{"herd": 64}, c.had)
+		assert.Equal(t, map[string]int{"herd": 64}, c.taken())
 		after(time.Millisecond)
-		assert.Equal(t, map[string]int{"herd": 64, "quiet": 2}, c.had)
+		assert.Equal(t, map[string]int{"herd": 64, "quiet": 2}, c.taken())
 		// Neither who has just begun nor who ends now has a place for another.
 		c.ask("quiet", 70)
 		c.end("herd", 64)
-		assert.Equal(t, 64, c.had["quiet"], "64 at a time")
+		assert.Equal(t, 64, c.taken()["quiet"], "64 at a time")
 		c.endAll()
-		assert.Equal(t, map[string]int{"herd": 64, "quiet": 72}, c.had)
+		assert.Equal(t, map[string]int{"herd": 64, "quiet": 72}, c.taken())
 	})
 }
 
@@ -96,19 +121,19 @@ func TestANamespaceWhoseTurnsAreSlowGetsNoOther(t *testing.T) {
 		c.ask("herd", 200)
 		after(time.Second)
 		const most = 64 + 31
-		assert.Equal(t, most, c.had["herd"], "the places that its first 31 slow ones give back are its own again")
+		assert.Equal(t, most, c.taken()["herd"], "the places that its first 31 slow ones give back are its own again")
 		after(time.Hour)
-		assert.Equal(t, most, c.had["herd"])
+		assert.Equal(t, most, c.taken()["herd"])
 		c.ask("quiet", 100)
-		assert.Equal(t, 64, c.had["quiet"], "another has all places")
+		assert.Equal(t, 64, c.taken()["quiet"], "another has all places")
 		c.end("quiet", 64)
-		assert.Equal(t, 100, c.had["quiet"])
+		assert.Equal(t, 100, c.taken()["quiet"])
 		c.end("herd", most-32)
-		assert.Equal(t, most, c.had["herd"], "32 are slow")
+		assert.Equal(t, most, c.taken()["herd"], "32 are slow")
 		c.end("herd", 1)
-		assert.Equal(t, most+64-36, c.had["herd"], "31 are slow, and the other has 36 places")
+		assert.Equal(t, most+64-36, c.taken()["herd"], "31 are slow, and the other has 36 places")
 		c.endAll()
-		assert.Equal(t, map[string]int{"herd": 200, "quiet": 100}, c.had)
+		assert.Equal(t, map[string]int{"herd": 200, "quiet": 100}, c.taken())
 	})
 }
 
@@ -120,12 +145,12 @@ func TestTurnsThatLastHaveABound(t *testing.T) {
 		}
 		after(time.Hour)
 		all := 0
-		for _, under := range c.under {
+		for _, under := range c.underWay() {
 			all += len(under)
 		}
 		assert.Equal(t, 256, all)
 		c.endAll()
-		for namespace, had := range c.had {
+		for namespace, had := range c.taken() {
 			assert.Equal(t, 20, had, namespace)
 		}
 	})
@@ -137,9 +162,9 @@ func TestAPlaceIsKeptWherePatienceHasNoEnd(t *testing.T) {
 		c := newCrowd(NewFairSemaphore(4, order.Weights{}))
 		c.ask("herd", 5)
 		after(time.Hour)
-		assert.Equal(t, 4, c.had["herd"])
+		assert.Equal(t, 4, c.taken()["herd"])
 		c.endAll()
-		assert.Equal(t, 5, c.had["herd"])
+		assert.Equal(t, 5, c.taken()["herd"])
 	})
 }
 
@@ -153,26 +178,24 @@ func TestTurnsAreTakenWhateverHangs(t *testing.T) {
 			turns.free, turns.maxSlow, turns.maxUnderWay = places, slow, most
 			c := newCrowd(turns)
 			names := []string{"a", "b", "c"}
-			asked, began := map[string]int{}, map[string][]time.Time{}
+			asked := map[string]int{}
 			for range rapid.IntRange(1, 60).Draw(t, "steps") {
 				name := rapid.SampledFrom(names).Draw(t, "namespace")
 				switch step := rapid.IntRange(0, 3).Draw(t, "step"); {
 				case step < 2:
 					asked[name]++
 					c.ask(name, 1)
-				case step == 2 && len(c.under[name]) > 0:
-					began[name] = began[name][1:]
+				case step == 2 && len(c.underWay()[name]) > 0:
 					c.end(name, 1)
 				default:
 					after(rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "time"))
 				}
 				young, all, aged := 0, 0, map[string]int{}
+				had, under := c.taken(), c.underWay()
 				for _, name := range names {
-					for len(began[name]) < len(c.under[name]) {
-						began[name] = append(began[name], time.Now())
-					}
-					for _, at := range began[name] {
-						if all++; time.Since(at) < time.Second {
+					for _, turn := range under[name] {
+						all++
+						if time.Since(turn.began) < time.Second {
 							young++
 						} else {
 							aged[name]++
@@ -186,15 +209,15 @@ func TestTurnsAreTakenWhateverHangs(t *testing.T) {
 					if aged[name] >= slow+places {
 						t.Fatalf("%s has %d slow turns", name, aged[name])
 					}
-					if c.had[name] < asked[name] && aged[name] < slow && young < places && all < most {
+					if had[name] < asked[name] && aged[name] < slow && young < places && all < most {
 						t.Fatalf("%s waits with %d slow turns, while %d are young of %d", name, aged[name], young, all)
 					}
 				}
 			}
 			c.endAll()
 			for _, name := range names {
-				if c.had[name] != asked[name] {
-					t.Fatalf("%s asked for %d turns and had %d", name, asked[name], c.had[name])
+				if had := c.taken()[name]; had != asked[name] {
+					t.Fatalf("%s asked for %d turns and had %d", name, asked[name], had)
 				}
 			}
 		})

@@ -140,12 +140,18 @@ func TestWhoseTimeIsOverWaitsNoLonger(t *testing.T) {
 	})
 }
 
+func newPagedLists(pages int64) *pagedLists {
+	p := &pagedLists{}
+	p.pages.Store(pages)
+	return p
+}
+
 // pagedLists is an API server whose lists of Jobs have pages of one Job, each of which takes a second.
 type pagedLists struct {
 	kubernetes.Interface
 	typedbatchv1.BatchV1Interface
 	typedbatchv1.JobInterface
-	pages, read int
+	pages, read atomic.Int64
 }
 
 func (p *pagedLists) BatchV1() typedbatchv1.BatchV1Interface { return p }
@@ -158,9 +164,9 @@ func (p *pagedLists) List(ctx context.Context, _ metav1.ListOptions) (*batchv1.J
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	p.read++
-	page := &batchv1.JobList{Items: []batchv1.Job{*jobOf("one", p.read)}}
-	if p.read < p.pages {
+	read := p.read.Add(1)
+	page := &batchv1.JobList{Items: []batchv1.Job{*jobOf("one", int(read))}}
+	if read < p.pages.Load() {
 		page.Continue = "more"
 	}
 	return page, nil
@@ -169,10 +175,10 @@ func (p *pagedLists) List(ctx context.Context, _ metav1.ListOptions) (*batchv1.J
 // A namespace may have many Jobs, and the API server little time: who waits says for how long.
 func TestAListTakesTheTimeThatItTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		search, client := &k8s.JobSearch{}, &pagedLists{pages: 120}
+		search, client := &k8s.JobSearch{}, newPagedLists(120)
 		began := time.Now()
 		names, err := found(t.Context(), search, client, "one")
-		if err != nil || len(names) != client.pages || time.Since(began) != 120*listTakes {
+		if err != nil || len(names) != 120 || time.Since(began) != 120*listTakes {
 			t.Errorf("%d Jobs after %s (%v)", len(names), time.Since(began), err)
 		}
 	})
@@ -180,7 +186,7 @@ func TestAListTakesTheTimeThatItTakes(t *testing.T) {
 
 func TestAListThatNobodyWaitsForIsNotReadToItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		search, client := &k8s.JobSearch{}, &pagedLists{pages: 1000}
+		search, client := &k8s.JobSearch{}, newPagedLists(1000)
 		var asking sync.WaitGroup
 		ask := func(patience time.Duration) {
 			asking.Go(func() {
@@ -198,10 +204,10 @@ func TestAListThatNobodyWaitsForIsNotReadToItsEnd(t *testing.T) {
 		ask(20 * listTakes)
 		asking.Wait()
 		time.Sleep(time.Hour)
-		if client.read < 18 || client.read > 20 {
-			t.Errorf("%d pages were read, want those of twenty seconds", client.read)
+		if read := client.read.Load(); read < 18 || read > 20 {
+			t.Errorf("%d pages were read, want those of twenty seconds", read)
 		}
-		client.pages = 0
+		client.pages.Store(0)
 		if names, err := found(t.Context(), search, client, "one"); err != nil || len(names) != 1 {
 			t.Errorf("afterwards %v (%v)", names, err)
 		}
