@@ -60,7 +60,7 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 		return s.result, err
 	}
 	s.result.Unsent = s.result.Unclear != "" && !s.sent
-	s.result.Sent = repeated && (s.result.Refused != nil || s.result.CurrentSpec != nil)
+	s.result.Sent = repeated && (s.result.Refused != nil || s.result.CurrentSpec != nil || s.result.Started != nil)
 	if s.result.Started != nil || s.result.Refused != nil || s.result.Unclear != "" || s.result.Missing {
 		a.Events.on(aCronJob(request.CronJob), request.Events...)
 	}

@@ -39,10 +39,10 @@ type StartRunResult struct {
 	Overtaken   bool           `json:"overtaken,omitempty"`
 	// Started is the run's Job, new or an earlier attempt's.
 	Started *StartedJob `json:"started,omitempty"`
-	// Refused says why there is no Job. The Event was emitted. Sent says, as of CurrentSpec, that an earlier attempt may have
-	// sent a create all the same, which had no answer.
+	// Refused says why there is no Job. The Event was emitted.
 	Refused *Refusal `json:"refused,omitempty"`
-	Sent    bool     `json:"sent,omitempty"`
+	// Sent says of Started, Refused and CurrentSpec that an earlier attempt may have sent a create, which had no answer.
+	Sent bool `json:"sent,omitempty"`
 	// Unclear is what the API server said, where that leaves open whether there is a Job. GaveUp says the same of a start that
 	// was cancelled; no Event was emitted then. With Unsent no create was sent for the request.
 	Unclear string `json:"unclear,omitempty"`

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -56,6 +57,16 @@ func (i CronJobInput) ValidateTimes(now time.Time) error {
 	}
 	for _, overtaken := range state.Overtaken {
 		moments = append(moments, momentOf{"overtaken", overtaken, clockSkew})
+	}
+	runs := slices.Clone(state.Active)
+	for _, finished := range state.Finished {
+		runs = append(runs, finished.Run)
+	}
+	for _, recovered := range state.Recovered {
+		runs = append(runs, recovered.Run)
+	}
+	for _, run := range runs {
+		moments = append(moments, momentOf{"a run's unclear", run.Unclear, clockSkew})
 	}
 	for _, waiting := range state.Calendar.Waiting {
 		moments = append(moments, momentOf{"a time that waits", waiting, clockSkew})

@@ -22,7 +22,7 @@ type Report struct {
 	// Unclear says that it is open whether there is a Job; Message is then what the API server said, and empty if it has not
 	// answered. Unsent says that no create was sent.
 	Unclear, Unsent bool
-	// Sent says of a refusal that a create may have been sent before, and had no answer.
+	// Sent says that a create may have been sent before, and had no answer.
 	Sent bool
 	// Missing answers Find: there is no Job.
 	Missing bool
@@ -58,7 +58,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 		p.applyMissing(*plan.Start)
 		return p.state
 	case report.Started != nil:
-		p.applyStarted(*plan.Start, *report.Started)
+		p.applyStarted(*plan.Start, *report.Started, report.Sent)
 		p.proveTemplate(plan, "")
 	default:
 		p.applyRefused(*plan.Start, report)
@@ -114,8 +114,15 @@ func (p *pass) applyDeletes(deletes []Delete, deleted []string) {
 	}
 }
 
-func (p *pass) applyStarted(start Start, job Run) {
+// applyStarted takes in that a run has its Job. sent says that an earlier create may have had no answer.
+func (p *pass) applyStarted(start Start, job Run, sent bool) {
 	run := start.run(job)
+	if delay := p.delayOf(start); delay != nil {
+		run.Unclear = delay.Unclear
+	}
+	if sent {
+		run.Unclear = p.now.Add(unclearFor)
+	}
 	if p.state.activeIndex(run) < 0 {
 		p.state.Active = append(p.state.Active, run)
 	}

@@ -57,26 +57,27 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 
 // steps are what a decision is made of, each with the reason why it stands there.
 var steps = []func(*pass){
-	(*pass).markSuspension,  // It bears on every outcome below.
-	(*pass).forgive,         // Failures before a resume do not suspend again.
-	(*pass).advance,         // What has come by now waits, or is missed.
-	(*pass).dropOverflow,    // Of too many that wait the oldest are missed for that, and not for their deadline.
-	(*pass).dropLate,        // The deadline ends what still waits.
-	(*pass).adoptRecovered,  // A Job that was found counts, and its time was not missed.
-	(*pass).settleMissed,    // All that was missed is known.
-	(*pass).recordRecovered, // A row is amended once the missed times have theirs.
-	(*pass).closeFormer,     // Each time of a former schedule has its outcome.
-	(*pass).dropBackfills,   // What nobody wants any more is given up before a start is chosen.
-	(*pass).dropTriggers,    // So are the triggers of a CronJob that is being deleted.
-	(*pass).chooseStart,     // Whatever could end a wait has been decided.
-	(*pass).announceQueue,   // What still waits, waits for others.
-	(*pass).chooseDeletes,   // A start replaces runs; without one the history is pruned.
-	(*pass).setConditions,   // They say what was settled.
-	(*pass).chooseJudge,     // The conditions name the generation that was judged last.
-	(*pass).chooseStatus,    // It has all of the above.
-	(*pass).takeEvents,      // Any step may have announced something.
-	(*pass).chooseWake,      // Any step may have put off a retry.
-	(*pass).choosePause,     // It comes alone, when nothing else is left to do.
+	(*pass).markSuspension,    // It bears on every outcome below.
+	(*pass).forgive,           // Failures before a resume do not suspend again.
+	(*pass).advance,           // What has come by now waits, or is missed.
+	(*pass).dropOverflow,      // Of too many that wait the oldest are missed for that, and not for their deadline.
+	(*pass).dropLate,          // The deadline ends what still waits.
+	(*pass).adoptRecovered,    // A Job that was found counts, and its time was not missed.
+	(*pass).settleMissed,      // All that was missed is known.
+	(*pass).recordRecovered,   // A row is amended once the missed times have theirs.
+	(*pass).closeFormer,       // Each time of a former schedule has its outcome.
+	(*pass).dropBackfills,     // What nobody wants any more is given up before a start is chosen.
+	(*pass).dropTriggers,      // So are the triggers of a CronJob that is being deleted.
+	(*pass).chooseStart,       // Whatever could end a wait has been decided.
+	(*pass).putOffReplacement, // It judges the start that was chosen.
+	(*pass).announceQueue,     // What still waits, waits for others.
+	(*pass).chooseDeletes,     // A start replaces runs; without one the history is pruned.
+	(*pass).setConditions,     // They say what was settled.
+	(*pass).chooseJudge,       // The conditions name the generation that was judged last.
+	(*pass).chooseStatus,      // It has all of the above.
+	(*pass).takeEvents,        // Any step may have announced something.
+	(*pass).chooseWake,        // Any step may have put off a retry.
+	(*pass).choosePause,       // It comes alone, when nothing else is left to do.
 }
 
 // pass is the working memory of one function that changes a state.
@@ -85,6 +86,8 @@ type pass struct {
 	now   time.Time
 	state State
 	plan  Plan
+	// replaceable is when the start that was chosen may replace runs.
+	replaceable time.Time
 }
 
 // begin returns a pass over a copy of the state.
@@ -136,6 +139,17 @@ func (p *pass) chooseStart() {
 		p.plan.Start = p.backfillStart()
 	default:
 		p.plan.Start = due
+	}
+}
+
+// putOffReplacement gives up a start that replaces a run whose Job may still be made again.
+func (p *pass) putOffReplacement() {
+	if p.plan.Start == nil || p.plan.Find {
+		return
+	}
+	p.replaceable = p.state.keptUntil(*p.plan.Start, p.spec)
+	if p.now.Before(p.replaceable) {
+		p.plan.Start = nil
 	}
 }
 
@@ -232,6 +246,14 @@ func (p *pass) chooseWake() {
 		earliest(p.state.Calendar.Recheck, "time zone check")
 	}
 	earliest(p.state.Prune.Until, "retry")
+	for _, finished := range p.state.Finished {
+		if p.now.Before(finished.Run.Unclear) {
+			earliest(finished.Run.Unclear, "retry")
+		}
+	}
+	if p.now.Before(p.replaceable) {
+		earliest(p.replaceable, "retry")
+	}
 	earliest(p.state.StatusRetry.Until, "retry")
 	if p.state.contested(p.now) {
 		earliest(p.state.Overtaken[0].Add(contestedFor+time.Second), "retry")

@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -71,6 +72,16 @@ func (s State) replacements(spec Spec) []Delete {
 		deletes = append(deletes, Delete{Name: run.Name, UID: run.UID, Replaced: true})
 	}
 	return deletes
+}
+
+// keptUntil returns until when no start may replace runs: another create of one of their Jobs may be carried out until then.
+func (s State) keptUntil(start Start, spec Spec) (until time.Time) {
+	for _, wanted := range s.replacements(start.Under(spec)) {
+		if run := s.Active[s.activeIndex(Run{Name: wanted.Name, UID: wanted.UID})]; run.Unclear.After(until) {
+			until = run.Unclear
+		}
+	}
+	return until
 }
 
 // alreadyActive is the Event of a run that is held back; upstream's words where upstream has them (parity 1.9).

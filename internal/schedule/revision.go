@@ -139,6 +139,9 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 	anew.Overtaken = anew.Overtaken[max(len(anew.Overtaken)-contestedBy, 0):]
 	anew.Leapt, anew.Outbox = old.Leapt, slices.Concat(old.Outbox, anew.Outbox)
 	anew.TriggerSequence = max(old.TriggerSequence, anew.TriggerSequence)
+	if pending := old.Pending; pending != nil && !pending.Unclear.IsZero() && pending.Scheduled.After(times.Later(anew.Settled, anew.LastScheduled)) {
+		anew.Pending = pending
+	}
 	result := Overtaken{}
 	lost := int64(maxLost)
 	if len(status.RecentRuns) == 0 {

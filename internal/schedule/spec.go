@@ -158,4 +158,7 @@ type Run struct {
 	ledger.Asked
 	// ResourceVersion is the Job's at creation, for status.active.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Unclear is until when another create of the Job may be carried out, which had no clear answer; zero if there is none. The
+	// Job's name keeps it out: the Job is not deleted before.
+	Unclear time.Time `json:"unclear,omitzero"`
 }
