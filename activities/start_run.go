@@ -82,7 +82,7 @@ type startAttempt struct {
 	*Activities
 	request protocol.StartRunRequest
 	planned plannedWith
-	// object is the CronJob as it was read last; nil where the result says that it is not the one that was planned with.
+	// object is the CronJob as it was read last; nil if the result says that it has changed since the plan.
 	object *ostinatov1.CronJob
 	result protocol.StartRunResult
 	// sent says that this attempt or an earlier one may have sent a create.
@@ -140,7 +140,7 @@ func (s *startAttempt) planDigest() string {
 	return schedule.PlanDigest(*s.request.Status, &s.request.Start)
 }
 
-// read reads the CronJob, and compares it with the one that was planned with. A Job that an earlier attempt has made counts
+// read reads the CronJob, and compares it with the plan. A Job that an earlier attempt has made counts
 // whatever has changed since: its run has started.
 func (s *startAttempt) read(ctx context.Context) error {
 	cronJob, err := s.cronJob(ctx, s.request.CronJob)

@@ -84,7 +84,7 @@ type plannedWith struct {
 // plannedCronJob returns the CronJob of a request as it is remembered, or as the watch cache has it, and reads it live where
 // neither is what was planned for; nil where the result says what it is instead. A remembered one has no template.
 //
-// A write of the status is refused unless the CronJob is, in etcd, the one that was read, so it needs no live read before. A
+// The API server refuses a write of the status if the CronJob was written since it was read, so no live read comes before. A
 // dry run leaves nothing behind, and the template that it tries is that of the generation which was planned for.
 func (a *Activities) plannedCronJob(
 	ctx context.Context, planned plannedWith, request protocol.WriteStatusRequest,
@@ -114,8 +114,8 @@ func planDigestOf(request protocol.WriteStatusRequest) []string {
 	return []string{schedule.PlanDigest(*request.Status, nil)}
 }
 
-// unedited reads the CronJob live; it is nil where the result says that it is gone, that its spec is not the one that was
-// planned with, or that its status is a later one, and not of the plan with the digest.
+// unedited reads the CronJob live. It is nil if the result says that it is gone, that its spec has changed since the plan, or
+// that its status is later than the plan's and was not written for the plan with the digest.
 func (a *Activities) unedited(ctx context.Context, planned plannedWith, planDigest ...string) (_ *ostinatov1.CronJob, changed protocol.WriteStatusResult, err error) {
 	cronJob, err := a.cronJob(ctx, planned.cronJob)
 	if err != nil || cronJob == nil {
@@ -182,9 +182,8 @@ const maxStatusWrites = 64
 // maxStatusTries bounds how often a status is written to a CronJob that others write to meanwhile.
 const maxStatusTries = 5
 
-// writeCronJobStatus writes the status as the revision after the one that the CronJob has, unless it has another spec or a
-// later status than the one that was planned with. A turn that comes too late writes nothing: the API server would give that
-// write up, at the same cost.
+// writeCronJobStatus writes the status as the CronJob's next revision, unless the spec or the status has changed since the
+// plan. A turn that comes too late writes nothing: the API server would give that write up, at the same cost.
 func (a *Activities) writeCronJobStatus(
 	ctx context.Context, cronJob *ostinatov1.CronJob, planned plannedWith, status *ostinatov1.CronJobStatus,
 ) (result protocol.WriteStatusResult, err error) {
@@ -255,7 +254,7 @@ type knownCronJob struct {
 }
 
 // remember keeps what this process has read or written last of a CronJob with a run under way. It takes the place of a read
-// before a write that the API server refuses unless the object is, in etcd, the one that was read; nothing else may rest on it.
+// before a write that the API server refuses if the object has changed since; nothing else may rest on it.
 // It has what a write of the status needs: identity, resourceVersion, conditions and times. Spec and annotations may be large.
 func (a *Activities) remember(cronJob *ostinatov1.CronJob) {
 	a.cronJobCache.Add(knownCronJob{cronJobReference(cronJob), schedule.SpecOf(cronJob).Digest()}, &ostinatov1.CronJob{

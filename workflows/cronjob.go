@@ -191,11 +191,11 @@ func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, st
 	}
 	anew := schedule.BeginAnew(c.state, read, status, c.spec.Generation, heard, workflow.Now(ctx))
 	c.state, c.overtaken = anew.State, false
-	if anew.Leapt {
+	if !anew.Dropped {
+		// The status is not of the edit: its times are those of the spec before.
 		c.learn(ctx, false, spec)
-	} else {
-		c.spec = *spec
 	}
+	c.spec = *spec
 	if anew.Dropped {
 		// What waits in the history was carried out before Temporal was restored, or the workflow was reset.
 		c.heard, c.asked, c.askedBackfills = cronJobHeard{successor: c.heard.successor}, nil, nil

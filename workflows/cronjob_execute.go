@@ -143,7 +143,7 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	}
 }
 
-// answer says of the CronJob whether it is the one that was planned with.
+// answer says whether the CronJob has changed since the plan.
 type answer struct {
 	gone, overtaken bool
 	spec            *schedule.Spec

@@ -31,8 +31,8 @@ func (s *Stack) withoutTemporal(ctx context.Context, do func(data string) error)
 	return errors.Join(do(embedded.dataFolder()), embedded.Start(ctx))
 }
 
-// RestoreEtcd puts back what BackUpEtcd of the control plane kept. All that have a cache of the API server are killed before,
-// and as many started after: what they know of revisions that are to come would hide those that do come.
+// RestoreEtcd puts back what BackUpEtcd of the control plane kept. It kills every process with a cache of the API server
+// before, and starts as many after: the caches know later revisions, and would ignore the events of the new ones.
 func (s *Stack) RestoreEtcd(ctx context.Context, folder string) error {
 	if s.ControlPlane == nil || s.node == nil {
 		return errors.New("only the stack's own etcd and node can be put back")

@@ -66,7 +66,7 @@ var steps = []func(*pass){
 	(*pass).settleMissed,      // All that was missed is known.
 	(*pass).recordRecovered,   // A row is amended once the missed times have theirs.
 	(*pass).closeFormer,       // Each time of a former schedule has its outcome.
-	(*pass).dropBackfills,     // What nobody wants any more is given up before a start is chosen.
+	(*pass).dropBackfills,     // What is no longer wanted is given up before a start is chosen.
 	(*pass).dropTriggers,      // So are the triggers of a CronJob that is being deleted.
 	(*pass).chooseStart,       // Whatever could end a wait has been decided.
 	(*pass).putOffReplacement, // It judges the start that was chosen.

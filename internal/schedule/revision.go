@@ -49,13 +49,13 @@ func (b Basis) Overtakes(status ostinatov1.CronJobStatus) bool {
 	return status.Revision > b.Revision && !b.sent(status)
 }
 
-// Wrote reports whether the status is the one that was written for the plan with the digest.
+// Wrote reports whether the status was written for the plan with the digest.
 func (b Basis) Wrote(status ostinatov1.CronJobStatus, planDigest string) bool {
 	ahead := status.Revision - b.Revision
 	return ahead > 0 && ahead <= maxUnanswered+1 && status.PlanDigest == planDigest
 }
 
-// sent reports whether the status may be one of those that were sent and had no answer.
+// sent reports whether the status may be from a write that had no answer.
 func (b Basis) sent(status ostinatov1.CronJobStatus) bool {
 	return status.PlanDigest != "" && slices.Contains(b.Unanswered[:], status.PlanDigest) && b.Wrote(status, status.PlanDigest)
 }
@@ -109,7 +109,7 @@ func (s State) Sent(plan Plan) State {
 var contestedMessage = fmt.Sprintf("The CronJob's status was written by another workflow or client %d times within a minute: "+
 	"let one installation of Ostinato run the CronJob, and nothing else write its status", contestedBy)
 
-// Overtaken is what a state becomes of which the object has a later one.
+// Overtaken is what becomes of a state when the object has a later one.
 type Overtaken struct {
 	State State
 	// Dropped says that what the workflow has heard is of the past too, and is not to be carried out again.

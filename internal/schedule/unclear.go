@@ -121,7 +121,12 @@ func (p *pass) applyMissing(start Start) {
 	}
 	over, why := delay.Over, delay.OverWhy
 	delay.Unclear, delay.Over, delay.OverWhy, delay.Retry = time.Time{}, false, "", Backoff{}
-	if over && !start.Manual {
+	switch {
+	case start.Manual:
+	case over:
 		p.missAll([]time.Time{start.Scheduled}, why)
+	case !p.state.waits(start.run(Run{})) && !p.state.Suspension.lasts():
+		// The state began anew from a CronJob whose schedule was edited meanwhile.
+		p.missAll([]time.Time{start.Scheduled}, ledger.ReasonScheduleChanged)
 	}
 }

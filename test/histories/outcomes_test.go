@@ -51,6 +51,10 @@ func (o outcome) Text() string {
 	for _, entry := range o.ledger {
 		// Requests that are made in turn take an instant.
 		entry.Recorded, entry.Ended = entry.Recorded.Truncate(time.Second), entry.Ended.Truncate(time.Second)
+		if !entry.Outcome.HasJob() {
+			// The status does not tell, from which a workflow begins anew whose task is lost after the write.
+			entry.Recorded = time.Time{}
+		}
 		fmt.Fprintf(&text, "outcome %s\n", written(entry))
 	}
 	var lines []string

@@ -34,6 +34,8 @@ type world struct {
 	// input is what the workflow was started with, and started when its first run was.
 	input   protocol.CronJobInput
 	started time.Time
+	// reset is when its run was begun by a reset; zero if it was not.
+	reset time.Time
 	// past are the runs that have continued as new since the workflow began, the first one first.
 	past []past
 	// run is the workflow as the process has it; nil where none has.
@@ -88,6 +90,7 @@ type past struct {
 	history []*play.Task[play.Signal]
 	input   protocol.CronJobInput
 	started time.Time
+	reset   time.Time
 }
 
 // child is a Job's workflow that the CronJob's has started.
@@ -198,7 +201,7 @@ func (w *world) runs(p *process) error {
 	w.run = &play.Run{
 		Temporal: w.temporal, Attempt: p.attempt, Child: w.childBegins, Interceptor: workflows.Interceptor(options),
 		Register: func(registry worker.WorkflowRegistry) { workflows.Register(registry, options) },
-		Started:  w.started, Rests: w.rests,
+		Started:  w.started, Reset: w.isReset(), Rests: w.rests,
 	}
 	return w.run.Execute(protocol.CronJobWorkflow, names.Cluster("").CronJobWorkflowID(w.cluster.namespace, w.cluster.name), w.input)
 }
@@ -247,9 +250,10 @@ func (w *world) passes(duration time.Duration) any {
 func (w *world) ended(err error) any {
 	var continues *workflow.ContinueAsNewError
 	if errors.As(err, &continues) {
-		w.past = append(w.past, past{w.temporal.History, w.input, w.started})
+		w.past = append(w.past, past{w.temporal.History, w.input, w.started, w.reset})
 		w.temporal.Anew()
 		w.children, w.started, w.input = map[types.UID]child{}, time.Now().UTC(), protocol.CronJobInput{}
+		w.reset = time.Time{}
 		if err := converter.GetDefaultDataConverter().FromPayloads(continues.Input, &w.input); err != nil {
 			return err
 		}
@@ -273,8 +277,11 @@ func (w *world) begins() {
 	w.temporal.Anew()
 	w.past = nil
 	w.children, w.started, w.over = map[types.UID]child{}, time.Now().UTC(), false
-	w.input = w.fresh()
+	w.input, w.reset = w.fresh(), time.Time{}
 }
+
+// isReset reports whether the workflow's run is the one that a reset has begun.
+func (w *world) isReset() bool { return !w.reset.IsZero() }
 
 // forgets takes Temporal back to what it was.
 func (w *world) forgets(what forgotten) {
@@ -283,11 +290,17 @@ func (w *world) forgets(what forgotten) {
 		// It was another run then, which has continued as new since.
 		before := w.past[len(w.past)-1]
 		w.past = w.past[:len(w.past)-1]
-		w.temporal.History, w.input, w.started = before.history, before.input, before.started
+		w.temporal.History, w.input, w.started, w.reset = before.history, before.input, before.started, before.reset
 		w.temporal.Forget(what.since)
 	}
 	if len(w.temporal.History) == 0 && !what.reset {
 		w.begins()
+	}
+	switch {
+	case what.reset:
+		w.reset = time.Now().UTC()
+	case w.reset.After(what.since):
+		w.reset = time.Time{}
 	}
 	for uid, one := range w.children {
 		if one.at.After(what.since) || what.reset {

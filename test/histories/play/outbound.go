@@ -20,6 +20,15 @@ type outbound struct {
 
 func (o *outbound) Now(workflow.Context) time.Time { return o.run.now() }
 
+func (o *outbound) GetInfo(ctx workflow.Context) *workflow.Info {
+	info := *o.Next.GetInfo(ctx)
+	info.OriginalRunID = info.WorkflowExecution.RunID
+	if o.run.Reset {
+		info.OriginalRunID = "reset"
+	}
+	return &info
+}
+
 func (o *outbound) Await(_ workflow.Context, condition func() bool) error {
 	for !condition() {
 		o.run.next()

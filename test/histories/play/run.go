@@ -35,6 +35,8 @@ type Run struct {
 	Interceptor interceptor.WorkerInterceptor
 	// Started is when the first run of the workflow was started; zero for now.
 	Started time.Time
+	// Reset says that the run is the one that a reset of the workflow has begun.
+	Reset bool
 	// Rests is called whenever the workflow waits; nil for nothing.
 	Rests func()
 
