@@ -143,6 +143,8 @@ type cluster struct {
 	// read either.
 	unclear func(schedule.Start) (made bool)
 	silent  bool
+	// resent says that an earlier attempt at each create had no answer.
+	resent bool
 	// outage is how long the next create takes to reach the API server.
 	outage time.Duration
 	// lead is how long before its time workers prepare a run; held, when set, happens while
@@ -283,7 +285,7 @@ func (c *cluster) execute(plan schedule.Plan) {
 
 // carryOut is one attempt of the activity.
 func (c *cluster) carryOut(plan schedule.Plan) schedule.Report {
-	report := schedule.Report{}
+	report := schedule.Report{Sent: c.resent}
 	if start := plan.Start; start != nil && start.Scheduled.After(c.now) {
 		c.t.Fatalf("at %s: %s starts before its time", c.now, start.Name)
 	}

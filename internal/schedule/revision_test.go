@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -132,4 +133,29 @@ func TestAStateThatIsOvertakenBeginsAnew(t *testing.T) {
 			t.Errorf("%d Events, want one each time and one that says so", len(state.Outbox))
 		}
 	})
+}
+
+// The create of the run of 10:00 is unclear when the state is overtaken. It has made a Job.
+func TestAnOvertakenStateKeepsTheRunWhoseCreateIsUnclear(t *testing.T) {
+	ten := &metav1.Time{Time: at("10:00")}
+	for name, test := range map[string]struct {
+		status ostinatov1.CronJobStatus
+		wake   string
+		ledger []string
+	}{
+		"if the object knows no outcome of its time":  {ostinatov1.CronJobStatus{}, "10:00:35", []string{"19T10:00:00 Started"}},
+		"but not if the object has settled its time":  {ostinatov1.CronJobStatus{AccountedUntil: ten}, "", nil},
+		"nor if the object says that its run started": {ostinatov1.CronJobStatus{LastScheduleTime: ten}, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := unclearAt(t, true)
+			test.status.Revision = 1
+			read := schedule.NewState(c.state.Identity, test.status, nil)
+			c.state = schedule.BeginAnew(c.state, read, test.status, 1, nil, at("10:00:02")).State
+			c.edit(at("10:00:05"), suspended)
+			wantTime(t, "wake", c.wake, test.wake)
+			c.at(at("10:00:35"))
+			wantStrings(t, "ledger", c.ledger(), test.ledger...)
+		})
+	}
 }

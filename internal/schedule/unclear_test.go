@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"testing"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -111,4 +112,101 @@ func TestATriggerWhoseCreateHadNoClearAnswer(t *testing.T) {
 	c.unclear = nil
 	c.finish("Complete", at("10:01:01"))
 	wantStrings(t, "ledger", c.ledger(), "19T09:59:30 Started manual", "19T10:00:00 StartedLate JobAlreadyActive")
+}
+
+// resentAt returns a CronJob whose run of 10:00 has started: the first attempt had no answer, the second one had.
+func resentAt(t *testing.T, options ...specOption) *cluster {
+	c := newCluster(t, cronSpec("*/10 * * * *", options...), at("09:55")).at(at("09:55"))
+	c.resent = true
+	c.at(at("10:00"))
+	c.resent = false
+	return c
+}
+
+// The API server may carry out a create for 35 s: a Job that is deleted meanwhile would be made again.
+func TestAJobThatMayBeMadeAgainIsKept(t *testing.T) {
+	for name, begin := range map[string]func(*testing.T, ...specOption) *cluster{
+		"after an answer that was unclear": func(t *testing.T, options ...specOption) *cluster {
+			c := unclearAt(t, true, options...)
+			c.at(c.wake)
+			c.unclear = nil
+			return c
+		},
+		"after an attempt without an answer": resentAt,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("from the history limits", func(t *testing.T) {
+				c := begin(t, limits(0, 0)).finish("Complete", at("10:00:05"))
+				if len(c.deletes) > 0 {
+					t.Errorf("deleted at once: %+v", c.deletes)
+				}
+				wantTime(t, "wake", c.wake, "10:00:35")
+				c.at(c.wake)
+				if len(c.deletes) != 1 || c.deletes[0].Name != c.starts[0].Name {
+					t.Errorf("deleted later: %+v", c.deletes)
+				}
+			})
+			t.Run("from a run that replaces it", func(t *testing.T) {
+				c := begin(t, replace).trigger(at("10:00:20"))
+				if len(c.deletes) > 0 || len(c.starts) != 1 {
+					t.Errorf("deleted at once: %+v, started: %+v", c.deletes, c.starts)
+				}
+				wantTime(t, "wake", c.wake, "10:00:35")
+				c.at(c.wake)
+				if len(c.deletes) != 1 || c.deletes[0].Name != c.starts[0].Name || len(c.starts) != 2 {
+					t.Errorf("deleted later: %+v, started: %+v", c.deletes, c.starts)
+				}
+			})
+		})
+	}
+	t.Run("from the next time of its schedule, which starts later", func(t *testing.T) {
+		c := newCluster(t, cronSpec("* * * * *", replace), at("09:55:30")).at(at("09:55:30"))
+		c.resent = true
+		c.at(at("09:56:40"))
+		c.resent = false
+		c.at(at("09:57"))
+		wantStrings(t, "runs at its time", c.started(), "2016-05-19T09:56:00Z")
+		wantTime(t, "wake", c.wake, "09:57:15")
+		c.at(c.wake)
+		wantStrings(t, "runs", c.started(), "2016-05-19T09:56:00Z", "2016-05-19T09:57:00Z")
+	})
+}
+
+// The refusal is the answer to the second attempt: the create of the first one may still be carried out.
+func TestARefusalAfterAnAttemptWithoutAnAnswerHoldsTheRunsPlace(t *testing.T) {
+	c := newCluster(t, cronSpec("*/10 * * * *"), at("09:55")).at(at("09:55"))
+	c.refuse = func(start schedule.Start) string {
+		if start.Manual {
+			return ""
+		}
+		return "exceeded quota"
+	}
+	c.resent = true
+	c.at(at("10:00"))
+	c.resent = false
+	c.trigger(at("10:00:05"))
+	for c.wake.Before(at("10:00:35")) {
+		c.at(c.wake)
+	}
+	if len(c.starts) > 0 {
+		t.Errorf("started beside it: %+v", c.starts)
+	}
+	c.at(c.wake)
+	if len(c.starts) != 1 || !c.starts[0].Manual {
+		t.Errorf("started later: %+v, want the trigger's run", c.starts)
+	}
+}
+
+// A workflow that begins anew asks again for untried triggers: a run that may have a Job would start twice.
+func TestATriggerThatMayHaveAJobIsNotUntried(t *testing.T) {
+	c := newCluster(t, cronSpec("*/10 * * * *"), at("09:55")).at(at("09:55"))
+	asked := schedule.TriggerRequest{Asked: ledger.Asked{Through: ledger.ThroughSignal}}
+	state := schedule.AddTrigger(c.state, asked, at("09:56"))
+	if untried := schedule.Untried(state); len(untried) != 1 {
+		t.Errorf("untried before its create: %+v", untried)
+	}
+	state = schedule.Apply(schedule.Decide(state, c.spec, at("09:56")), schedule.Report{Unclear: true}, at("09:56"))
+	if untried := schedule.Untried(state); len(untried) > 0 {
+		t.Errorf("untried after its create: %+v", untried)
+	}
 }
