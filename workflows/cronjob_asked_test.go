@@ -17,6 +17,7 @@ import (
 type cronJobRequest struct {
 	CronJob protocol.ObjectReference
 	Digest  string
+	Basis   schedule.Basis
 	Start   *schedule.Start
 	Find    bool
 	Deletes []schedule.Delete
@@ -30,6 +31,7 @@ type cronJobRequest struct {
 
 type cronJobResult struct {
 	Gone         bool
+	Overtaken    bool
 	CurrentSpec  *schedule.Spec
 	Started      *protocol.StartedJob
 	Missing      bool
@@ -48,11 +50,15 @@ type cronJobResult struct {
 func asked(request any) cronJobRequest {
 	switch r := request.(type) {
 	case protocol.StartRunRequest:
-		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Start: &r.Start, Find: r.Find, Deletes: r.Replace, Status: r.Status, Events: r.Events}
+		return cronJobRequest{
+			CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Start: &r.Start, Find: r.Find, Deletes: r.Replace, Status: r.Status, Events: r.Events,
+		}
 	case protocol.WriteStatusRequest:
-		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Deletes: r.Prune, Status: r.Status, Judge: r.Judge, Events: r.Events}
+		return cronJobRequest{
+			CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Deletes: r.Prune, Status: r.Status, Judge: r.Judge, Events: r.Events,
+		}
 	case protocol.FindRunsRequest:
-		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Look: r.Look, All: r.All}
+		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Look: r.Look, All: r.All}
 	case protocol.SignalAcceptedRequest:
 		return cronJobRequest{CronJob: r.CronJob, Signal: r.Signal}
 	}
@@ -67,17 +73,22 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 	register(protocol.StartRunActivity, func(ctx context.Context, request protocol.StartRunRequest) (protocol.StartRunResult, error) {
 		r, err := answer(ctx, asked(request))
 		return protocol.StartRunResult{
-			Gone: r.Gone, CurrentSpec: r.CurrentSpec, Started: r.Started, Refused: r.Refused, Ended: r.Ended, Replaced: r.Deleted,
+			Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec, Started: r.Started, Refused: r.Refused, Ended: r.Ended, Replaced: r.Deleted,
 			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed, Missing: r.Missing,
 		}, err
 	})
 	register(protocol.WriteStatusActivity, func(ctx context.Context, request protocol.WriteStatusRequest) (protocol.WriteStatusResult, error) {
 		r, err := answer(ctx, asked(request))
-		return protocol.WriteStatusResult{Gone: r.Gone, CurrentSpec: r.CurrentSpec, Pruned: r.Deleted, StatusFailed: r.StatusFailed, Judgement: r.Judgement}, err
+		return protocol.WriteStatusResult{
+			Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec, Pruned: r.Deleted, StatusFailed: r.StatusFailed, Judgement: r.Judgement,
+		}, err
 	})
 	register(protocol.FindRunsActivity, func(ctx context.Context, request protocol.FindRunsRequest) (protocol.FindRunsResult, error) {
 		r, err := answer(ctx, asked(request))
-		return protocol.FindRunsResult{Gone: r.Gone, CurrentSpec: r.CurrentSpec, Ended: r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found}, err
+		return protocol.FindRunsResult{
+			Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec, Ended: r.Ended, Running: r.Running, Children: r.Children,
+			Created: r.Created, Status: r.Found,
+		}, err
 	})
 	register(protocol.SignalAcceptedActivity, func(ctx context.Context, request protocol.SignalAcceptedRequest) (protocol.SignalAcceptedResult, error) {
 		r, err := answer(ctx, asked(request))

@@ -1,12 +1,16 @@
 package workflows_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -154,6 +158,39 @@ func (k *cronJobKube) rows() []string {
 		rows = append(rows, text)
 	}
 	return rows
+}
+
+// The times of a backfill count from what the object says: what comes before that was read waits for it.
+func TestCronJobABackfillWaitsUntilTheObjectWasRead(t *testing.T) {
+	// failing is an API server that fails for ten seconds, and an object whose times are 23:59:30, 03:59:30 and so on.
+	failing := func(t *testing.T, err error) *cronJobKube {
+		k := newCronJobKube(t)
+		k.created, k.status.AccountedUntil = cronStart.Add(-10*time.Hour), &metav1.Time{Time: cronStart}
+		k.answer = func(cronJobRequest) (*cronJobResult, error) {
+			if k.environment.Now().Before(cronStart.Add(10 * time.Second)) {
+				return nil, err
+			}
+			return nil, nil
+		}
+		return k
+	}
+	spec, first := cron("@every 4h", forbid), cronStart.Add(-6*time.Hour)
+	argument := map[string]any{"from": first.Add(-time.Minute), "to": first.Add(15 * time.Second)}
+	t.Run("by the update", func(t *testing.T) {
+		k := failing(t, errors.New("connection refused"))
+		a := k.update(5*time.Second, argument)
+		k.runUntil(time.Minute, spec)
+		if a.rejected != nil || a.failed != nil || !a.answer.Accepted || a.answer.Runs != 1 {
+			t.Errorf("answer %+v", a)
+		}
+		expectList(t, "runs", k.scheduled(), "+59:30")
+	})
+	t.Run("by the signal", func(t *testing.T) {
+		k := failing(t, temporal.NewNonRetryableApplicationError("batch.ostinato.dev is not served", "NotServed", nil))
+		k.signal(5*time.Second, protocol.BackfillSignal, argument)
+		k.runUntil(5*time.Minute, spec)
+		expectList(t, "runs", k.scheduled(), "+59:30")
+	})
 }
 
 func TestCronJobRefusesAnUpdateInWords(t *testing.T) {

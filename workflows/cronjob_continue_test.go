@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -128,6 +129,36 @@ func TestCronJobContinuesAsNewWhileItCannotBegin(t *testing.T) {
 	}
 	if len(after.jobs) != 1 || !after.jobs[0].Manual || !after.object.Suspend {
 		t.Errorf("runs %v, suspended %t", after.scheduled(), after.object.Suspend)
+	}
+}
+
+// A workflow that was overtaken and can't read the object carries its state on: without one, the next would not find out that what
+// it hears is of the past.
+func TestCronJobContinuesAsNewWithAStateThatWasOvertaken(t *testing.T) {
+	k := newCronJobKube(t)
+	down := false
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
+		if down && request.All {
+			return nil, temporal.NewNonRetryableApplicationError("batch.ostinato.dev is not served", "NotServed", nil)
+		}
+		down = down || len(request.Look) > 0
+		return nil, nil
+	}
+	k.overtake(time.Minute, 50)
+	k.after(30*time.Minute, func() { k.environment.SetCurrentHistoryLength(2500) })
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("0 0 1 1 *", allow)}))
+	if err := next.Validate(); err != nil {
+		t.Error(err)
+	}
+
+	after := newCronJobKube(t)
+	after.status = k.status
+	after.signal(time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+	if err := after.runInput(next); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(after.reasons(), event.StatusOvertaken) {
+		t.Errorf("Events %v", after.reasons())
 	}
 }
 

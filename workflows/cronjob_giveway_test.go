@@ -1,8 +1,10 @@
 package workflows_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -90,6 +92,53 @@ func TestCronJobAStartThatWaitsForItsTimeGivesWayToRunsThatChangeThePlan(t *test
 			expectList(t, "runs", h.scheduled(), test.want...)
 			if asked != test.asked {
 				t.Errorf("a start was asked for %d times, want %d", asked, test.asked)
+			}
+		})
+	}
+}
+
+// The call of a start goes on after the time of its run. What makes the run unwanted ends the call; a trigger or a backfill does not.
+func TestCronJobAStartWhoseTimeHasComeGivesWayToWhatMakesItUnwanted(t *testing.T) {
+	edited := cron("0 0 1 1 *", allow)
+	edited.Generation = 2
+	for signal, test := range map[string]struct {
+		argument any
+		goesOn   bool
+	}{
+		protocol.TriggerSignal:     {nil, true},
+		protocol.BackfillSignal:    {hours(3, 4), true},
+		protocol.SuspendSignal:     {nil, false},
+		protocol.CronJobSpecSignal: {protocol.CronJobSpec{CronJob: hello, Spec: edited}, false},
+		protocol.DeletedSignal:     {protocol.Deleted{UID: hello.UID}, false},
+	} {
+		t.Run(signal, func(t *testing.T) {
+			k := newCronJobKube(t)
+			down := true
+			k.answer = func(request cronJobRequest) (*cronJobResult, error) {
+				if down && request.Start != nil {
+					return nil, errors.New("connection refused")
+				}
+				return nil, nil
+			}
+			// The run of 10:00 is asked for half a minute after the workflow's start.
+			var first string
+			var last time.Time
+			k.environment.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+				if info.ActivityType.Name != protocol.StartRunActivity {
+					return
+				}
+				if first = cmp.Or(first, info.ActivityID); info.ActivityID == first {
+					last = k.environment.Now()
+				}
+			})
+			k.signal(45*time.Second, signal, test.argument)
+			k.after(75*time.Second, func() { down = false })
+			k.runUntil(10*time.Minute, cron("*/30 * * * *", allow))
+			if lasted := last.Sub(cronStart); lasted > 50*time.Second != test.goesOn {
+				t.Errorf("the call was carried out last after %s", lasted)
+			}
+			if starts := slices.Contains(k.scheduled(), "00:00"); starts != test.goesOn {
+				t.Errorf("runs %v", k.scheduled())
 			}
 		})
 	}

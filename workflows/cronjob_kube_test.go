@@ -121,6 +121,9 @@ func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cron
 		}
 		return result, nil
 	}
+	if !request.All && request.Basis.Overtakes(k.status) {
+		return cronJobResult{Overtaken: true}, nil
+	}
 	if result.Ended = k.ended(request.Look); request.All {
 		status := k.status
 		result.Created, result.Found, result.Ended, result.Running = k.created, &status, k.found, k.running
@@ -175,6 +178,9 @@ func (k *cronJobKube) setSuspend(_ context.Context, request protocol.SetSuspendR
 	k.suspends = append(k.suspends, request)
 	if k.gone {
 		return protocol.SetSuspendResult{Gone: true}, nil
+	}
+	if request.Basis.Overtakes(k.status) {
+		return protocol.SetSuspendResult{Overtaken: true}, nil
 	}
 	if k.refuseSuspend != nil {
 		return protocol.SetSuspendResult{}, k.refuseSuspend
@@ -246,6 +252,16 @@ func (k *cronJobKube) ended(runs []schedule.Run) []schedule.Finished {
 		}
 	}
 	return ended
+}
+
+// overtake gives the object a later status at a time since the workflow's start, and the workflow a reason to look.
+func (k *cronJobKube) overtake(delay time.Duration, revision int64) *cronJobKube {
+	return k.after(delay, func() {
+		k.mutex.Lock()
+		k.status.Revision = revision
+		k.mutex.Unlock()
+		k.environment.SignalWorkflow(protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: hello.UID, Name: "by-hand", UID: "by-hand"})
+	})
 }
 
 func (k *cronJobKube) signalSpec(delay time.Duration, spec schedule.Spec) *cronJobKube {
