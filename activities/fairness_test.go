@@ -178,6 +178,25 @@ func TestAdmissionThatHangsForOneNamespaceHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// A start that waits for its turn has a place among the activities of its worker, which others could use: it waits ten seconds.
+func TestAStartWhoseTurnDoesNotComeIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, scheduled, map[string]int{"herd": 2 * turns})
+		c.start("herd", 0, 2*turns)
+		time.Sleep(10*time.Second - time.Millisecond)
+		synctest.Wait()
+		if early := c.early(); len(early) > 0 {
+			t.Errorf("given back too early: %v", early)
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if early := c.early(); len(early) == 0 || len(early)+len(c.creates) != 2*turns {
+			t.Errorf("%d starts were given back, and %d creates sent, want %d in all", len(early), len(c.creates), 2*turns)
+		}
+		c.done()
+	})
+}
+
 // Where it hangs for Pods, the start of their run waits a second for them, and is over.
 func TestAdmissionOfPodsThatHangsHoldsUpNoStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -366,6 +366,9 @@ func (b slowBatch) Jobs(namespace string) typedbatchv1.JobInterface {
 
 func (j slowJobs) Create(ctx context.Context, job *batchv1.Job, options metav1.CreateOptions) (*batchv1.Job, error) {
 	j.before(job.Name)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	return j.JobInterface.Create(ctx, job, options)
 }
 

@@ -4,16 +4,22 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/ledger"
@@ -136,4 +142,79 @@ func TestAStartThatIsCancelledEndsWithTheAnswerToItsCreate(t *testing.T) {
 		assert.Equal(t, starts, result.Started != nil)
 		assert.Equal(t, starts, s.jobExists(start().Name))
 	}
+}
+
+// cancelling answers reports: an attempt goes on until it is cancelled.
+type cancelling struct {
+	cancelled atomic.Bool
+	count     atomic.Int32
+}
+
+func (c *cancelling) RecordActivityHeartbeat(context.Context, []byte, ...any) error {
+	c.count.Add(1)
+	if c.cancelled.Load() {
+		return temporal.NewCanceledError()
+	}
+	return nil
+}
+
+// reporting gives attempts a heartbeat timeout, which a test environment has none of.
+type reporting struct {
+	interceptor.WorkerInterceptorBase
+	timeout time.Duration
+}
+
+type reportingInbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	timeout time.Duration
+}
+
+type reportingOutbound struct {
+	interceptor.ActivityOutboundInterceptorBase
+	timeout time.Duration
+}
+
+func (r *reporting) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	inbound := &reportingInbound{timeout: r.timeout}
+	inbound.Next = next
+	return inbound
+}
+
+func (r *reportingInbound) Init(next interceptor.ActivityOutboundInterceptor) error {
+	outbound := &reportingOutbound{timeout: r.timeout}
+	outbound.Next = next
+	return r.Next.Init(outbound)
+}
+
+func (r *reportingOutbound) GetInfo(ctx context.Context) activity.Info {
+	info := r.Next.GetInfo(ctx)
+	info.HeartbeatTimeout = r.timeout
+	return info
+}
+
+// Its create may take half a minute: the attempt keeps the call for as long, and hears from the API server what has become of it.
+func TestAStartThatIsCancelledKeepsItsCallUntilItsCreateHasAnAnswer(t *testing.T) {
+	const timeout, takes = 4 * time.Second, 30 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		reports := &cancelling{}
+		s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, withClock(clocktesting.NewFakeClock(scheduled)), func(o *activities.Options) {
+			o.Heartbeats = reports
+			o.Kubernetes = slowClient{o.Kubernetes, func(string) {
+				reports.cancelled.Store(true)
+				cancel()
+				time.Sleep(takes)
+			}}
+		})
+		environment := s.environment()
+		environment.SetWorkerOptions(worker.Options{
+			BackgroundActivityContext: ctx, Interceptors: []interceptor.WorkerInterceptor{asking.Interceptor(s.by), &reporting{timeout: timeout}},
+		})
+		result, err := runIn[protocol.StartRunResult](s, environment, protocol.StartRunActivity, startRequest())
+		assert.NoError(t, err)
+		assert.NotNil(t, result.Started, "%+v", result)
+		assert.False(t, result.GaveUp)
+		assert.True(t, s.jobExists(start().Name))
+		assert.Greater(t, reports.count.Load(), int32(takes/timeout), "reports")
+	})
 }
