@@ -67,6 +67,8 @@ func (p *pass) adoptRecovered() {
 	p.state.Recovered = nil
 	for _, recovered := range jobs {
 		run := recovered.Run
+		// What waits for the run is forgotten below.
+		run.Unclear = times.Later(run.Unclear, p.state.unclearUntil(run))
 		asked, expected := p.askedFor(&run)
 		if !recovered.Taken {
 			p.state.Active = append(p.state.Active, run)

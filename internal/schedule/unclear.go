@@ -93,6 +93,30 @@ func (p *pass) delayOf(start Start) *Delay {
 	return nil
 }
 
+// unclearUntil returns until when another create of a run's Job may be carried out; zero if none may.
+func (s State) unclearUntil(run Run) time.Time {
+	if index := s.activeIndex(run); index >= 0 {
+		return s.Active[index].Unclear
+	}
+	if finished := firstOf(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) }); finished != nil {
+		return finished.Run.Unclear
+	}
+	if !run.Manual {
+		return s.delay(run.Scheduled).Unclear
+	}
+	for _, trigger := range s.Triggers {
+		if names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
+			return trigger.Unclear
+		}
+	}
+	for _, backfill := range s.Backfills {
+		if backfill.start(s.Identity).Name == run.Name {
+			return backfill.Unclear
+		}
+	}
+	return time.Time{}
+}
+
 // applyUnclear takes in that it is open whether a run's Job was made. If no create was sent, it was not.
 func (p *pass) applyUnclear(start Start, report Report) {
 	delay := p.delayOf(start)

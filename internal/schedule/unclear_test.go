@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"testing"
+	"time"
 
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -133,6 +134,11 @@ func TestAJobThatMayBeMadeAgainIsKept(t *testing.T) {
 			return c
 		},
 		"after an attempt without an answer": resentAt,
+		"after an answer that was unclear, if the Job is found before it is asked for again": func(t *testing.T, options ...specOption) *cluster {
+			c := unclearAt(t, true, options...)
+			c.unclear, c.state = nil, schedule.RecoverJobs(c.state, c.recovered())
+			return c.at(at("10:00:00"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Run("from the history limits", func(t *testing.T) {
@@ -170,6 +176,33 @@ func TestAJobThatMayBeMadeAgainIsKept(t *testing.T) {
 		c.at(c.wake)
 		wantStrings(t, "runs", c.started(), "2016-05-19T09:56:00Z", "2016-05-19T09:57:00Z")
 	})
+}
+
+// The Job of a manual run is found before it is asked for again.
+func TestAManualJobThatMayBeMadeAgainIsKept(t *testing.T) {
+	for name, ask := range map[string]func(*cluster){
+		"of a trigger": func(c *cluster) { c.trigger(at("09:56")) },
+		"of a backfill": func(c *cluster) {
+			request := schedule.BackfillRequest{From: at("09:50"), To: at("09:50")}
+			c.state = schedule.AddBackfill(c.state, c.spec, request, []time.Time{at("09:50")}, at("09:56"))
+			c.at(at("09:56"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("*/10 * * * *", limits(0, 0), suspended), at("09:45")).at(at("09:55"))
+			c.unclear = made(true)
+			ask(c)
+			c.unclear, c.state = nil, schedule.RecoverJobs(c.state, c.recovered())
+			c.at(at("09:56")).finish("Complete", at("09:56:05"))
+			if len(c.deletes) > 0 {
+				t.Errorf("deleted at once: %+v", c.deletes)
+			}
+			wantTime(t, "wake", c.wake, "09:56:35")
+			if c.at(c.wake); len(c.deletes) != 1 {
+				t.Errorf("deleted later: %+v", c.deletes)
+			}
+		})
+	}
 }
 
 // The refusal is the answer to the second attempt: the create of the first one may still be carried out.
