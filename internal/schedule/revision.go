@@ -142,6 +142,7 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 	if pending := old.Pending; pending != nil && !pending.Unclear.IsZero() && pending.Scheduled.After(times.Later(anew.Settled, anew.LastScheduled)) {
 		anew.Pending = pending
 	}
+	anew = anew.unclearAs(old)
 	result := Overtaken{}
 	lost := int64(maxLost)
 	if len(status.RecentRuns) == 0 {
@@ -160,6 +161,21 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 	}
 	result.State = anew
 	return result
+}
+
+// unclearAs returns the state with what another one knows of creates that may still be carried out: no status says that.
+func (s State) unclearAs(other State) State {
+	s = s.clone()
+	for index := range s.Active {
+		s.Active[index].Unclear = other.unclearUntil(s.Active[index])
+	}
+	for index := range s.Finished {
+		s.Finished[index].Run.Unclear = other.unclearUntil(s.Finished[index].Run)
+	}
+	for index := range s.Recovered {
+		s.Recovered[index].Run.Unclear = other.unclearUntil(s.Recovered[index].Run)
+	}
+	return s
 }
 
 // knowsRunsOf reports whether the state knows all runs that the status names.

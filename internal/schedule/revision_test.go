@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,4 +159,46 @@ func TestAnOvertakenStateKeepsTheRunWhoseCreateIsUnclear(t *testing.T) {
 			wantStrings(t, "ledger", c.ledger(), test.ledger...)
 		})
 	}
+}
+
+// The run of 10:00 has a Job, and its first create may still be carried out, when the state is overtaken.
+func TestAnOvertakenStateKeepsAJobThatMayBeMadeAgain(t *testing.T) {
+	overtaken := func(c *cluster, status ostinatov1.CronJobStatus) {
+		status.Revision = 1
+		ended := slices.Clone(c.ended)
+		for index := range ended {
+			ended[index].Run.Unclear = time.Time{} // No Job says that.
+		}
+		c.state = schedule.BeginAnew(c.state, schedule.NewState(c.state.Identity, status, ended), status, 1, nil, c.now).State
+	}
+	kept := func(t *testing.T, c *cluster) {
+		t.Helper()
+		if len(c.deletes) > 0 {
+			t.Errorf("deleted at once: %+v", c.deletes)
+		}
+		wantTime(t, "wake", c.wake, "10:00:35")
+		if c.at(c.wake); len(c.deletes) != 1 {
+			t.Errorf("deleted later: %+v", c.deletes)
+		}
+	}
+	t.Run("that has ended since", func(t *testing.T) {
+		c := resentAt(t, limits(0, 0))
+		overtaken(c, c.status)
+		kept(t, c.finish("Complete", at("10:00:05")))
+	})
+	t.Run("that had ended before", func(t *testing.T) {
+		c := resentAt(t, limits(0, 0)).finish("Complete", at("10:00:05"))
+		overtaken(c, c.status)
+		kept(t, c.at(at("10:00:06")))
+	})
+	t.Run("that had ended before, and that the object's status does not know", func(t *testing.T) {
+		c := resentAt(t, limits(0, 0)).finish("Complete", at("10:00:05"))
+		overtaken(c, ostinatov1.CronJobStatus{})
+		kept(t, c.at(at("10:00:06")))
+	})
+	t.Run("that is to be replaced", func(t *testing.T) {
+		c := resentAt(t, replace)
+		overtaken(c, c.status)
+		kept(t, c.trigger(at("10:00:20")))
+	})
 }
