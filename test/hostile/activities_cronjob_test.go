@@ -169,8 +169,8 @@ func TestNoJobIsDeletedThatTheCronJobDoesNotControl(t *testing.T) {
 			// The CronJob does not replace, and neither does this trigger.
 			request := protocol.StartRunRequest{CronJob: reference, Digest: digest, Start: triggered(cronJob, reference, 77), Replace: deletes}
 			given := attacker.ask(t, protocol.StartRunActivity, request)
-			if target == running && given.Type != activities.RefusedErrorType {
-				t.Errorf("answer %s, error %s %s", given.Result, given.Type, given.Error)
+			if result := tells[protocol.StartRunResult](t, given); target == running && result.Refused == nil {
+				t.Errorf("answer %s", given.Result)
 			}
 			untouched(t)
 		})

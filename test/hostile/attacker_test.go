@@ -16,10 +16,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // answers bounds how long an activity of the attacker's may wait for its answer: a worker
@@ -98,7 +100,35 @@ func queueOf(activity string) string {
 // ask asks for an activity in the place of the workflow of the object that the request is about.
 func (a *attacker) ask(t *testing.T, activity string, request any) answer {
 	t.Helper()
+	request = current(t, request)
 	return a.askAs(t, asking.Own(request), activity, request)
+}
+
+// current returns the request with the basis of the CronJob's present status, which Temporal's histories tell.
+func current(t *testing.T, request any) any {
+	t.Helper()
+	basis := func(reference protocol.ObjectReference) schedule.Basis {
+		found, err := stack.CronJob(t.Context(), reference.Namespace, reference.Name)
+		if apierrors.IsNotFound(err) {
+			return schedule.Basis{}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schedule.Basis{Revision: found.Status.Revision}
+	}
+	switch request := request.(type) {
+	case protocol.StartRunRequest:
+		request.Basis = cmp.Or(request.Basis, basis(request.CronJob))
+		return request
+	case protocol.WriteStatusRequest:
+		request.Basis = cmp.Or(request.Basis, basis(request.CronJob))
+		return request
+	case protocol.SetSuspendRequest:
+		request.Basis = cmp.Or(request.Basis, basis(request.Object))
+		return request
+	}
+	return request
 }
 
 // usurpations is how often the attacker takes the place of a workflow that is given back before he has his answer.

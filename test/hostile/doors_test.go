@@ -162,6 +162,59 @@ func TestLastScheduleTimeNeverFalls(t *testing.T) {
 	}
 }
 
+// TestNoForgedRevisionStopsACronJob: a status is written on the basis of a revision that is far ahead. The object's rises by one
+// all the same, and by an administrator by no more than the schema allows.
+func TestNoForgedRevisionStopsACronJob(t *testing.T) {
+	t.Parallel()
+	namespace, attacker := stack.Namespace(t), newAttacker(t)
+	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "minutely", "* * * * *", harness.JobSpec(harness.RunSeconds(1))))
+	before, err := stack.CronJob(t.Context(), namespace, cronJob.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := protocol.WriteStatusRequest{
+		CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Basis: schedule.Basis{Revision: schedule.MaxRevision},
+		Status: before.Status.DeepCopy(),
+	}
+	attacker.ask(t, protocol.WriteStatusActivity, request)
+	after, err := stack.CronJob(t.Context(), namespace, cronJob.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rise := after.Status.Revision - before.Status.Revision; rise < 1 || rise > 10 {
+		t.Errorf("revision was %d, and is %d", before.Status.Revision, after.Status.Revision)
+	}
+	for message, revision := range map[string]int64{
+		"revision never falls":        after.Status.Revision - 1,
+		"it rises by 1000000 at most": after.Status.Revision + 1_100_000,
+	} {
+		patch := fmt.Appendf(nil, `{"status":{"revision":%d}}`, revision)
+		_, err := stack.CronJobs.CronJobs(namespace).Patch(t.Context(), cronJob.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		if err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("an administrator writes revision %d: error %v, want %q", revision, err, message)
+		}
+	}
+	request.Basis.Revision++
+	wantInvalid(t, attacker.ask(t, protocol.WriteStatusActivity, request))
+	wantRuns(t, namespace, cronJob.Name)
+}
+
+// TestOnlyTheCronJobsOwnRunIsFound: a start that only looks for its Job tells nothing of another's.
+func TestOnlyTheCronJobsOwnRunIsFound(t *testing.T) {
+	t.Parallel()
+	namespace, attacker := stack.Namespace(t), newAttacker(t)
+	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "yearly", harness.Yearly, harness.JobSpec()))
+	other := victim(t, namespace, "other")
+	start := triggered(cronJob, referenceTo(cronJob), 1)
+	start.Name = other.Name
+	result := tells[protocol.StartRunResult](t, attacker.ask(t, protocol.StartRunActivity, protocol.StartRunRequest{
+		CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: start, Find: true,
+	}))
+	if !result.Missing || result.Started != nil {
+		t.Errorf("answer %+v", result)
+	}
+}
+
 // wantRuns checks that a CronJob of every minute goes on to run, once its own workflow is back.
 func wantRuns(t *testing.T, namespace, name string) {
 	t.Helper()

@@ -34,7 +34,7 @@ func TestNoRunStartsOnAShortHeartbeatTimeout(t *testing.T) {
 	} {
 		t.Run(test.timeout.String(), func(t *testing.T) {
 			start := triggered(cronJob, referenceTo(cronJob), int64(n+1))
-			request := protocol.StartRunRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: start}
+			request := current(t, protocol.StartRunRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: start})
 			given, err := attacker.usurp(t.Context(), asking.Own(request), attack{
 				Activity: protocol.StartRunActivity, Queue: queueOf(protocol.StartRunActivity), Request: json.RawMessage(text(t, request)), Heartbeat: test.timeout,
 			})
