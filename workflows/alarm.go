@@ -15,9 +15,9 @@ type alarm struct {
 	cancel workflow.CancelFunc
 }
 
-// set arms the alarm; a zero time disarms it.
+// set arms the alarm; a zero time disarms it. A timer whose time has passed is replaced: the server may have lost it.
 func (a *alarm) set(ctx workflow.Context, at time.Time, reason string) {
-	if a.timer != nil && !at.IsZero() && a.reason == reason && !a.at.After(at) {
+	if a.timer != nil && a.reason == reason && a.at.After(workflow.Now(ctx)) && !a.at.After(at) {
 		return
 	}
 	a.stop()
@@ -41,15 +41,6 @@ func (a *alarm) ringing() bool {
 // by reports whether the alarm has yet to go off, and does so by a time.
 func (a *alarm) by(at time.Time) bool {
 	return a != nil && a.timer != nil && !a.timer.IsReady() && !a.at.After(at)
-}
-
-// lost reports whether the alarm was to go off and has not; it is disarmed then.
-func (a *alarm) lost(now time.Time) bool {
-	if a.timer == nil || a.timer.IsReady() || a.at.After(now) {
-		return false
-	}
-	a.stop()
-	return true
 }
 
 func (a *alarm) stop() {

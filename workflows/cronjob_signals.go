@@ -115,9 +115,6 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 	default:
 		c.state = c.state.StatusUnknown()
 		if signal.Overdue {
-			if c.alarm.lost(workflow.Now(ctx)) {
-				c.state = schedule.Nudge(c.state, workflow.Now(ctx))
-			}
 			c.pause.reset()
 		}
 	}

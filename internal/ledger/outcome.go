@@ -6,7 +6,7 @@ type Outcome string
 const (
 	// Started: the run's Job was created in time.
 	Started Outcome = "Started"
-	// StartedLate: it was created more than a minute after its time, or only after a reminder. Reason says why.
+	// StartedLate: it was created more than a minute after its time. Reason says why.
 	StartedLate Outcome = "StartedLate"
 	// SkippedOverlap: another run was active, or too many triggers waited already.
 	SkippedOverlap Outcome = "SkippedOverlap"
@@ -40,8 +40,6 @@ const (
 	ReasonStartingDeadlineExceeded = "StartingDeadlineExceeded"
 	// ReasonOutage: a worker or Temporal was away, or the API server did not answer.
 	ReasonOutage = "Outage"
-	// ReasonTimerLost: its timer had not fired when the bridge found the run overdue.
-	ReasonTimerLost = "TimerLost"
 	// ReasonFoundLater: its Job was found and nobody knows what held it up.
 	ReasonFoundLater = "FoundLater"
 	// ReasonFailedCreate: the API server refused the Job at first; Message says why.
@@ -90,7 +88,7 @@ const (
 
 // Reasons are all reasons of an Entry but the empty one.
 var Reasons = []string{
-	ReasonJobAlreadyActive, ReasonSuspended, ReasonStartingDeadlineExceeded, ReasonOutage, ReasonTimerLost, ReasonFoundLater,
+	ReasonJobAlreadyActive, ReasonSuspended, ReasonStartingDeadlineExceeded, ReasonOutage, ReasonFoundLater,
 	ReasonFailedCreate, ReasonScheduleChanged, ReasonTooManyTriggers, ReasonInvalidSignal, ReasonCancelled, ReasonQueueFull,
 	ReasonNotCaughtUp, ReasonCatchUpLimit, ReasonPolicyChanged, ReasonDeleting,
 	Forbidden, Invalid, NamespaceTerminating, ForeignObject, NotPrescribed, SignalRefused, TooLate, ServerError, RefusedOtherwise,

@@ -3,7 +3,7 @@
 //
 // A round calls Take(Evaluate) while NeedsEvaluation, then Decide, carries out the Plan and calls Apply with its Report,
 // until the Plan is idle. What happens in between comes in: to runs by Finish, Missing and RecoverJobs, to the CronJob by
-// SpecChanged, from people by AddTrigger, AddBackfill and CancelBackfills, from the bridge by Nudge and StatusUnknown, and what
+// SpecChanged, from people by AddTrigger, AddBackfill and CancelBackfills, from the bridge by StatusUnknown, and what
 // becomes of a suspension after failures by Paused and PauseRefused. NewState begins from the object; State goes on as JSON,
 // which Resume takes over.
 //

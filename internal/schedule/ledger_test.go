@@ -60,21 +60,6 @@ func TestEachTimeHasOneOutcomeThatSaysWhy(t *testing.T) {
 			cronSpec(hourly), func(c *cluster) { c.edit(at("09:50"), suspended).edit(at("10:30"), resumed) },
 			[]string{"19T10:00:00 StartedLate Suspended"}, "",
 		},
-		"late, if only a little, since its timer was lost": {
-			cronSpec(hourly), func(c *cluster) { c.state = schedule.Nudge(c.state, at("10:00:30")); c.at(at("10:00:30")) },
-			[]string{"19T10:00:00 StartedLate TimerLost"}, "",
-		},
-		"a nudge about nothing": {
-			cronSpec(hourly), func(c *cluster) { c.state = schedule.Nudge(c.state, at("09:50")); c.at(at("10:00")) },
-			[]string{"19T10:00:00 Started"}, "",
-		},
-		"a lost timer of an earlier run": {
-			cronSpec(hourly), func(c *cluster) {
-				c.state = schedule.Nudge(c.state, at("10:00:30"))
-				c.at(at("10:00:30")).at(at("11:00"))
-			},
-			[]string{"19T10:00:00 StartedLate TimerLost", "19T11:00:00 Started"}, "",
-		},
 		"not by its deadline": {
 			cronSpec(hourly, deadline(10)), func(c *cluster) { c.at(at("10:00:30")) },
 			[]string{"19T10:00:00 SkippedDeadline StartingDeadlineExceeded"}, "",

@@ -115,14 +115,6 @@ func Resume(state State, identity Identity, now time.Time) State {
 	return state
 }
 
-// Nudge returns the state after the bridge noticed an overdue run whose timer has not fired.
-func Nudge(state State, now time.Time) State {
-	if upcoming := state.Calendar.Upcoming; len(upcoming) > 0 && !upcoming[0].After(now) {
-		state.Nudged = now.UTC()
-	}
-	return state
-}
-
 // StatusUnknown returns the state in which the status is to be written again: the object may have another.
 func (s State) StatusUnknown() State {
 	s.Reported = nil

@@ -106,7 +106,7 @@ func (s Start) entry(job Run, now time.Time) ledger.Entry {
 		// Nobody expected it in time.
 		return entry.Bounded()
 	}
-	if s.WhyLate == ledger.ReasonTimerLost || entry.Recorded.Sub(s.Scheduled) > lateAfter {
+	if entry.Recorded.Sub(s.Scheduled) > lateAfter {
 		entry.Outcome, entry.Reason = ledger.StartedLate, s.WhyLate
 		if s.LateMessage != "" {
 			entry.Message = s.LateMessage
@@ -128,8 +128,6 @@ func (p *pass) whyLate(due time.Time, otherwise string) (reason, message string)
 		return ledger.ReasonSuspended, ""
 	case caughtUp:
 		return ledger.ReasonOutage, ""
-	case !p.state.Nudged.Before(due):
-		return ledger.ReasonTimerLost, ""
 	}
 	return otherwise, ""
 }

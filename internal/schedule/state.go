@@ -61,8 +61,6 @@ type State struct {
 	Forgiven int32 `json:"forgiven,omitempty"`
 	// PausedWhy says which failures have suspended the CronJob; empty where others did.
 	PausedWhy string `json:"pausedWhy,omitempty"`
-	// Nudged is when somebody else last noticed that a run is overdue.
-	Nudged time.Time `json:"poked,omitzero"`
 	// Conditions are the status conditions last rendered.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Judging is the back-off after the API server could not be asked about the template.

@@ -231,7 +231,6 @@ var reasons = map[string]string{
 	ledger.ReasonSuspended:                "the CronJob was suspended",
 	ledger.ReasonStartingDeadlineExceeded: "startingDeadlineSeconds had passed before it could start",
 	ledger.ReasonOutage:                   "a worker, Temporal or the API server was away at that time",
-	ledger.ReasonTimerLost:                "its timer had not fired when the bridge found the run overdue",
 	ledger.ReasonFoundLater:               "its Job was found later, and what held it up is not known",
 	ledger.ReasonFailedCreate:             "the API server refused the Job at first",
 	ledger.ReasonScheduleChanged:          "the schedule was edited before the run could start",
