@@ -16,8 +16,7 @@ type Entry struct {
 	Until time.Time `json:"until,omitzero"`
 	// Count is the number of scheduled times; 0 means 1.
 	Count int64 `json:"count,omitempty"`
-	// Estimated is set when Count is an estimate, since the stretch was too long to walk, or when Scheduled and Until
-	// are, since a time of the stretch has started after all.
+	// Estimated is set when Count is an estimate, since the stretch was too long to walk.
 	Estimated bool `json:"estimated,omitempty"`
 	// Recorded is when the outcome was known; of a started run when its Job was created.
 	Recorded time.Time `json:"recorded,omitzero"`
@@ -118,21 +117,6 @@ func (e Entry) WithEnd(end End) Entry {
 	}
 	e.End = end
 	return e.Bounded()
-}
-
-// without takes a time out of a stretch.
-func (e *Entry) without(at time.Time) {
-	e.Count--
-	if e.Count > 1 {
-		// Which time is the first or the last now is not known.
-		e.Estimated = e.Estimated || at.Equal(e.Scheduled) || at.Equal(e.Until)
-		return
-	}
-	e.Count = 0
-	if at.Equal(e.Scheduled) {
-		e.Scheduled = e.Until
-	}
-	e.Until = time.Time{}
 }
 
 // What Asked.Through says: a signal or an update has asked for the run, or somebody has made its Job.

@@ -78,36 +78,6 @@ func (l Ledger) Conclude(job string, end End) Ledger {
 	return l
 }
 
-// Amend returns the ledger with a run that did start although it was recorded as skipped. A time inside a merged row is
-// removed from that and gets its own row after it.
-func (l Ledger) Amend(started Entry) Ledger {
-	index := -1
-	for i, entry := range l.Entries {
-		// A stretch may have others between its times.
-		if !entry.Manual && entry.Covers(started.Scheduled) && (index < 0 || entry.Times() == 1) {
-			index = i
-		}
-	}
-	if l.Has(started.Job) || index >= 0 && l.Entries[index].Outcome.HasJob() {
-		return l
-	}
-	l = l.Count(started.Outcome, started.Times())
-	l.Entries = slices.Clone(l.Entries)
-	switch {
-	case index >= 0 && l.Entries[index].Times() > 1:
-		l.Entries[index].without(started.Scheduled)
-	case index >= 0:
-		l.Entries[index] = started
-		return l
-	}
-	at := max(index, 0)
-	for at < len(l.Entries) && (l.Entries[at].Manual || !l.Entries[at].Scheduled.After(started.Scheduled)) {
-		at++
-	}
-	l.Entries = slices.Insert(l.Entries, at, started)
-	return l.bound()
-}
-
 // Tally is a number of scheduled times and triggers that have got an outcome.
 type Tally struct {
 	Outcome Outcome

@@ -64,7 +64,7 @@ var steps = []func(*pass){
 	(*pass).dropLate,          // The deadline ends what still waits.
 	(*pass).adoptRecovered,    // A Job that was found counts, and its time was not missed.
 	(*pass).settleMissed,      // All that was missed is known.
-	(*pass).recordRecovered,   // A row is amended once the missed times have theirs.
+	(*pass).recordRecovered,   // The missed times have their rows.
 	(*pass).closeFormer,       // Each time of a former schedule has its outcome.
 	(*pass).dropBackfills,     // What is no longer wanted is given up before a start is chosen.
 	(*pass).dropTriggers,      // So are the triggers of a CronJob that is being deleted.

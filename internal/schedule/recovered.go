@@ -32,26 +32,8 @@ func RecoverJobs(state State, jobs []RecoveredJob) State {
 			}
 		}
 	}
-	p.setApart()
 	slices.SortStableFunc(p.state.Recovered, func(a, b RecoveredJob) int { return a.Run.Scheduled.Compare(b.Run.Scheduled) })
 	return p.state
-}
-
-// setApart forgets the times without an outcome, to be computed anew, if a Job was found for one inside a stretch.
-func (p *pass) setApart() {
-	if !slices.ContainsFunc(p.state.Recovered, func(recovered RecoveredJob) bool {
-		return slices.ContainsFunc(p.state.Calendar.Missed, func(stretch MissedRuns) bool {
-			return stretch.Count > 1 && stretch.entry(ledger.Entry{}).Covers(recovered.Run.Scheduled)
-		})
-	}) {
-		return
-	}
-	from := p.state.Calendar.Missed[0].First
-	p.state.Calendar.Missed, p.state.Calendar.Upcoming = nil, nil
-	if p.state.Calendar.Problem != nil {
-		p.state.Calendar.Recheck = from
-	}
-	p.setQueue(slices.DeleteFunc(p.state.queue(), func(scheduled time.Time) bool { return !scheduled.Before(from) }))
 }
 
 // Knows reports whether the state knows the run's Job.
@@ -107,8 +89,8 @@ func (p *pass) recordRecovered() {
 			p.recordOutcome(p.found(recovered))
 		case run.Scheduled.After(p.state.Settled):
 			return false
-		default:
-			p.state.Ledger = p.state.Ledger.Amend(p.found(recovered))
+		case !p.state.Ledger.Has(run.Name):
+			p.record(p.found(recovered))
 		}
 		p.state.LastScheduled = times.Later(p.state.LastScheduled, recovered.Run.Scheduled)
 		return true
