@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -20,91 +19,82 @@ const (
 	longestBackoff = 10 * time.Minute
 )
 
-// momentOf is a time of a state, and how far ahead of the clock it may be.
-type momentOf struct {
-	what  string
-	at    time.Time
-	ahead time.Duration
+// latest finds the first time of a state that is too far ahead of the clock.
+type latest struct {
+	now time.Time
+	err error
 }
 
-// notAhead returns an error for the first time that is too far ahead of now.
-func notAhead(now time.Time, moments ...momentOf) error {
-	for _, moment := range moments {
-		if latest := now.Add(moment.ahead); moment.at.After(latest) {
-			return fmt.Errorf("state: %s is %s, want %s at the latest", moment.what, moment.at.UTC().Format(time.RFC3339), latest.UTC().Format(time.RFC3339))
+// ahead notes the times that are ahead by more than a bound.
+func (l *latest) ahead(bound time.Duration, what string, moments ...time.Time) {
+	for _, at := range moments {
+		if until := l.now.Add(bound); l.err == nil && at.After(until) {
+			l.err = fmt.Errorf("state: %s is %s, want %s at the latest", what, at.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339))
 		}
 	}
-	return nil
+}
+
+// come notes the times that have not come.
+func (l *latest) come(what string, moments ...time.Time) { l.ahead(clockSkew, what, moments...) }
+
+// retry notes the times until which a back-off can't last.
+func (l *latest) retry(moments ...time.Time) {
+	l.ahead(longestBackoff, "the end of a back-off", moments...)
+}
+
+func (l *latest) delay(delay schedule.Delay) {
+	l.retry(delay.Retry.Until)
+	l.come("the end of an unclear start", delay.Unclear)
 }
 
 // ValidateTimes reports whether a state that was carried over has the times of one that was written by now.
 func (i CronJobInput) ValidateTimes(now time.Time) error {
-	state := ptr.Deref(i.State, schedule.State{})
-	moments := []momentOf{
-		{"created", state.Created, clockSkew},
-		{"lastScheduled", state.LastScheduled, clockSkew},
-		{"settled", state.Settled, clockSkew},
-		{"calendar.due", state.Calendar.Due, clockSkew},
-		{"calendar.caughtUp", state.Calendar.CaughtUp, clockSkew},
-		{"calendar.announced", state.Calendar.Announced, clockSkew},
-		{"suspension.from", state.Suspension.From, clockSkew},
-		{"suspension.to", state.Suspension.To, clockSkew},
-		{"prune.until", state.Prune.Until, longestBackoff},
-		{"statusRetry.until", state.StatusRetry.Until, longestBackoff},
-		{"judging.until", state.Judging.Until, longestBackoff},
-		{"pending.retry.until", ptr.Deref(state.Pending, schedule.Pending{}).Retry.Until, longestBackoff},
-		{"pending.unclear", ptr.Deref(state.Pending, schedule.Pending{}).Unclear, clockSkew},
+	state, l := ptr.Deref(i.State, schedule.State{}), latest{now: now}
+	l.come("created", state.Created)
+	l.come("lastScheduled", state.LastScheduled)
+	l.come("settled", state.Settled)
+	l.come("a time of the suspension", state.Suspension.From, state.Suspension.To)
+	l.come("overtaken", state.Overtaken...)
+	calendar := state.Calendar
+	l.come("a time of the calendar", append([]time.Time{calendar.Due, calendar.CaughtUp, calendar.Announced}, calendar.Waiting...)...)
+	for _, missed := range calendar.Missed {
+		l.come("a missed time", missed.Last)
 	}
-	for _, overtaken := range state.Overtaken {
-		moments = append(moments, momentOf{"overtaken", overtaken, clockSkew})
+	for _, former := range calendar.Former {
+		l.come("the end of a former schedule", former.Until)
 	}
-	runs := slices.Clone(state.Active)
+	for _, run := range state.Active {
+		l.come("a run's unclear", run.Unclear)
+	}
 	for _, finished := range state.Finished {
-		runs = append(runs, finished.Run)
+		l.come("a run's unclear", finished.Run.Unclear)
 	}
 	for _, recovered := range state.Recovered {
-		runs = append(runs, recovered.Run)
+		l.come("a run's unclear", recovered.Run.Unclear)
 	}
-	for _, run := range runs {
-		moments = append(moments, momentOf{"a run's unclear", run.Unclear, clockSkew})
-	}
-	for _, waiting := range state.Calendar.Waiting {
-		moments = append(moments, momentOf{"a time that waits", waiting, clockSkew})
-	}
-	for _, missed := range state.Calendar.Missed {
-		moments = append(moments, momentOf{"a missed time", missed.Last, clockSkew})
-	}
-	for _, former := range state.Calendar.Former {
-		moments = append(moments, momentOf{"the end of a former schedule", former.Until, clockSkew})
-	}
+	l.retry(state.Prune.Until, state.StatusRetry.Until, state.Judging.Until)
+	l.delay(ptr.Deref(state.Pending, schedule.Pending{}).Delay)
 	for _, trigger := range state.Triggers {
-		moments = append(moments, momentOf{"a trigger's at", trigger.At, clockSkew}, momentOf{"a trigger's retry.until", trigger.Retry.Until, longestBackoff},
-			momentOf{"a trigger's unclear", trigger.Unclear, clockSkew})
+		l.come("a trigger's at", trigger.At)
+		l.delay(trigger.Delay)
 	}
 	for _, backfill := range state.Backfills {
-		moments = append(moments, momentOf{"a backfill's at", backfill.At, clockSkew}, momentOf{"a backfill's retry.until", backfill.Retry.Until, longestBackoff},
-			momentOf{"a backfill's unclear", backfill.Unclear, clockSkew})
-		for _, scheduled := range backfill.Times {
-			moments = append(moments, momentOf{"a backfill's time", scheduled, clockSkew})
-		}
+		l.come("a time of a backfill", append([]time.Time{backfill.At}, backfill.Times...)...)
+		l.delay(backfill.Delay)
 	}
-	return notAhead(now, moments...)
+	return l.err
 }
 
 // ValidateTimes reports whether a state that was carried over has the times of one that was written by now. Those that the
 // Job's nodes or its own back-offs give are cut instead (job.Resume).
 func (i JobInput) ValidateTimes(now time.Time) error {
-	state := ptr.Deref(i.State, job.State{})
-	moments := []momentOf{
-		{"startTime", state.StartTime, clockSkew},
-		{"listing", state.Listing, clockSkew},
-		{"silence.since", state.Silence.Since, clockSkew},
-		{"createRetry.until", state.CreateRetry.Until, longestBackoff},
-		{"statusRetry.until", state.StatusRetry.Until, longestBackoff},
-		{"errorRetry.until", state.ErrorRetry.Until, longestBackoff},
-	}
+	state, l := ptr.Deref(i.State, job.State{}), latest{now: now}
+	l.come("startTime", state.StartTime)
+	l.come("listing", state.Listing)
+	l.come("silence.since", state.Silence.Since)
+	l.retry(state.CreateRetry.Until, state.StatusRetry.Until, state.ErrorRetry.Until)
 	for _, pod := range state.Pods {
-		moments = append(moments, momentOf{"a Pod's since", pod.Since, clockSkew})
+		l.come("a Pod's since", pod.Since)
 	}
-	return notAhead(now, moments...)
+	return l.err
 }

@@ -230,52 +230,46 @@ func (s State) lead() time.Duration { return min(max(s.Calendar.Lead, 0), MaxLea
 // chooseWake finds the next time at which the plan can change by itself, and what it is for.
 func (p *pass) chooseWake() {
 	p.plan.WakeFor = "retry"
-	earliest := func(t time.Time, reason string) {
-		if !t.IsZero() && (p.plan.Wake.IsZero() || t.Before(p.plan.Wake)) {
-			p.plan.Wake, p.plan.WakeFor = t, reason
+	earliest := func(reason string, moments ...time.Time) {
+		for _, t := range moments {
+			if t.After(p.now) && (p.plan.Wake.IsZero() || t.Before(p.plan.Wake)) {
+				p.plan.Wake, p.plan.WakeFor = t, reason
+			}
 		}
 	}
-	if len(p.state.Calendar.Upcoming) > 0 && !p.spec.Deleting {
-		next := p.state.Calendar.Upcoming[0]
-		earliest(next, "next run")
-		if early := next.Add(-p.state.lead()); early.After(p.now) && !p.state.atCapacity(p.spec) {
-			earliest(early, "before next run")
-		}
+	blocked, next := p.state.atCapacity(p.spec), p.state.NextTime(p.spec)
+	earliest("next run", next)
+	if !blocked {
+		earliest("before next run", next.Add(-p.state.lead()))
 	}
 	if p.state.Calendar.rechecks() && !p.spec.Suspend && !p.spec.Deleting {
-		earliest(p.state.Calendar.Recheck, "time zone check")
+		earliest("time zone check", p.state.Calendar.Recheck)
 	}
-	earliest(p.state.Prune.Until, "retry")
+	earliest("retry", p.state.Prune.Until, p.replaceable, p.state.StatusRetry.Until)
 	for _, finished := range p.state.Finished {
-		if p.now.Before(finished.Run.Unclear) {
-			earliest(finished.Run.Unclear, "retry")
-		}
+		earliest("retry", finished.Run.Unclear)
 	}
-	if p.now.Before(p.replaceable) {
-		earliest(p.replaceable, "retry")
-	}
-	earliest(p.state.StatusRetry.Until, "retry")
 	if p.state.contested(p.now) {
-		earliest(p.state.Overtaken[0].Add(contestedFor+time.Second), "retry")
+		earliest("retry", p.state.Overtaken[0].Add(contestedFor+time.Second))
 	}
 	if p.spec.Deleting {
 		return
 	}
 	if held := p.held(); held != nil {
-		earliest(held.resumeAt(), "retry")
+		earliest("retry", held.resumeAt())
 		return
 	}
 	if p.state.template().ObservedGeneration != p.spec.Generation {
 		// A run may have proved it since.
-		earliest(p.state.Judging.Until, "retry")
+		earliest("retry", p.state.Judging.Until)
 	}
 	if trigger := p.nextTrigger(); trigger != nil {
-		earliest(trigger.Retry.Until, "retry")
+		earliest("retry", trigger.Retry.Until)
 	}
 	if backfill := p.nextBackfill(); backfill != nil {
-		earliest(backfill.Retry.Until, "retry")
+		earliest("retry", backfill.Retry.Until)
 	}
-	if p.state.Pending != nil && p.mayStartDue() && !p.state.atCapacity(p.spec) {
-		earliest(p.state.Pending.Retry.Until, "retry")
+	if p.state.Pending != nil && p.mayStartDue() && !blocked {
+		earliest("retry", p.state.Pending.Retry.Until)
 	}
 }

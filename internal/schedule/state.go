@@ -322,7 +322,7 @@ func (s State) Validate() error {
 	if err := s.Basis.Validate(); err != nil {
 		return err
 	}
-	if s.Prune.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
+	if s.Prune.Attempts < 0 || s.StatusRetry.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
 		return fmt.Errorf("a back-off has a negative number of attempts")
 	}
 	for _, trigger := range s.Triggers {
