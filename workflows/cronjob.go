@@ -74,12 +74,10 @@ type runningCronJob struct {
 	reset bool
 	// dropped counts how often what was heard was dropped.
 	dropped int
-	// pause follows calls that failed.
-	pause backoff
+	// pause follows calls that failed; behind follows looks and statuses that failed, or ran out of time: starts go on.
+	pause, behind backoff
 	// toldAgain is the failure for which the status was written again, since the object was not suspended by the one that it has.
 	toldAgain time.Time
-	// urged says that a call which is less urgent than a start has failed, or run out of time, since the last start.
-	urged bool
 
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
@@ -242,11 +240,8 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	switch {
 	case c.gone:
 		return rest{}, true, c.finish(ctx)
-	case c.paused(ctx, now) && c.mayContinueAsNew(ctx):
-		// A failed call leaves the state as it was.
-		return rest{}, true, c.continueAsNew(ctx)
-	case c.paused(ctx, now):
-		return rest{c.pausedUntil(now), "retry"}, false, nil
+	case !c.pause.over(now):
+		return c.quiet(ctx, rest{c.pause.until, "retry"})
 	}
 	c.state = c.evaluated(ctx, c.state, now)
 	plan := schedule.Decide(c.state, c.spec, now)
@@ -255,7 +250,8 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 		c.state = plan.Next
 		c.tally(ctx)
 	}
-	if idle || c.urged && plan.Start == nil {
+	behind := !c.behind.over(now)
+	if idle || behind && plan.Start == nil {
 		if due, ok := schedule.Ahead(plan.Next, c.spec, now); ok {
 			// It is time to prepare the next run: the activity waits for its time. The evaluation is kept only if the plan
 			// is carried out.
@@ -265,21 +261,26 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 		}
 	}
 	switch {
+	case plan.Start != nil && !(behind && plan.Start.Manual):
+		c.startRun(ctx, plan)
+	case behind:
+		return c.quiet(ctx, rest{c.behindUntil(now), "retry"})
 	case plan.Pause:
 		c.pauseAfterFailures(ctx)
-	case plan.Start != nil:
-		c.startRun(ctx, plan)
 	case !plan.Idle():
 		c.writeStatus(ctx, plan)
-	case c.heard.pending():
-		// It was put off for a start.
-		c.urged = false
-	case c.mayContinueAsNew(ctx):
-		return rest{}, true, c.continueAsNew(ctx)
 	default:
-		return rest{plan.Wake, plan.WakeFor}, false, nil
+		return c.quiet(ctx, rest{plan.Wake, plan.WakeFor})
 	}
 	return rest{}, false, nil
+}
+
+// quiet waits, or continues as new: a failed call leaves the state as it was.
+func (c *runningCronJob) quiet(ctx workflow.Context, until rest) (_ rest, done bool, err error) {
+	if c.mayContinueAsNew(ctx) {
+		return rest{}, true, c.continueAsNew(ctx)
+	}
+	return until, false, nil
 }
 
 // evaluated returns the state with scheduled times, recorded anew if they ran out: every replay has the same.

@@ -28,7 +28,7 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 		CronJob: c.cronJob, Digest: digest(c.spec), Basis: c.state.Basis, Find: plan.Find,
 		Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
 	}
-	c.urged = false
+	c.behind.reset()
 	result, err := perform(ctx, startRun, summary(plan), request, callOptions{
 		early: max(plan.Start.Scheduled.Sub(workflow.Now(ctx)), 0),
 		givesWay: func() bool {
@@ -125,13 +125,13 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 		CronJob: c.cronJob, Digest: digest(c.spec), Basis: c.state.Basis, Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
 	}
 	result, err := perform(ctx, writeStatus, summary(plan), request, c.beforeNextStart(ctx, plan.Next))
-	c.urged = err != nil && !c.mailbox.steered()
 	if err != nil {
 		// It may have been written.
 		c.state = c.state.Sent(plan)
-		c.failed(ctx, "Writing the status failed", err)
+		c.fellBehind(ctx, "Writing the status failed", err)
 		return
 	}
+	c.behind.reset()
 	if c.answeredFor(ctx, answer{result.Gone, result.Overtaken, result.CurrentSpec}) {
 		report := schedule.Report{
 			Deleted: result.Pruned, StatusFailed: result.StatusFailed, Revision: result.Revision, Judgement: result.Judgement,

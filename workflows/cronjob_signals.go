@@ -28,17 +28,18 @@ type cronJobHeard struct {
 
 func (h cronJobHeard) reasonToLook() bool { return h.look || h.successor != nil || len(h.runs) > 0 }
 
-func (h cronJobHeard) pending() bool { return h.reasonToLook() || len(h.steering) > 0 }
-
 // hear takes all that was received, in the history's order, and does what it asks for.
 func (c *runningCronJob) hear(ctx workflow.Context) {
 	c.takeChildren(ctx)
 	c.take(ctx)
-	for !c.gone && !c.unread && c.heard.pending() && c.pause.over(workflow.Now(ctx)) && !c.startGoesFirst(ctx, workflow.Now(ctx)) {
-		if c.heard.reasonToLook() {
+	for !c.gone && !c.unread && c.pause.over(workflow.Now(ctx)) {
+		switch {
+		case c.heard.reasonToLook() && c.behind.over(workflow.Now(ctx)):
 			c.look(ctx)
-		} else {
+		case len(c.heard.steering) > 0:
 			c.steer(ctx, c.heard.steering[0])
+		default:
+			return
 		}
 		if c.unread {
 			// What has come meanwhile is heard when the object was read.
@@ -75,7 +76,7 @@ func (c *runningCronJob) takeSignals(ctx workflow.Context) {
 			c.heard.look = c.heard.look || ok && deleted.UID == c.cronJob.UID
 		case protocol.SuspendSignal, protocol.ResumeSignal:
 			c.heard.steering = c.heard.steering.and(steeringOf(ctx, received))
-			c.pause.reset()
+			c.goOn()
 		case protocol.TriggerSignal:
 			c.takeTrigger(ctx, received)
 		case protocol.BackfillSignal:
@@ -111,11 +112,11 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 		}
 	case digest(signal.Spec) != digest(c.spec):
 		c.heard.look = true
-		c.pause.reset()
+		c.goOn()
 	default:
 		c.state = c.state.StatusUnknown()
 		if signal.Overdue {
-			c.pause.reset()
+			c.goOn()
 		}
 	}
 }
@@ -137,11 +138,11 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen pro
 func (c *runningCronJob) look(ctx workflow.Context) {
 	request := protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Basis: c.state.Basis, Look: c.heard.runs}
 	result, err := perform(ctx, findRuns, "look at "+c.cronJob.Name, request, c.beforeNextStart(ctx, c.state))
-	c.urged = err != nil && !c.mailbox.steered()
 	if err != nil {
-		c.failed(ctx, "Looking at the CronJob failed", err)
+		c.fellBehind(ctx, "Looking at the CronJob failed", err)
 		return
 	}
+	c.behind.reset()
 	if result.Overtaken {
 		c.unread, c.overtaken = true, true
 		return
@@ -211,6 +212,9 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 	}
 	c.heard.steering = c.heard.steering[1:]
 }
+
+// goOn ends the pauses: what was heard is reason enough to call again.
+func (c *runningCronJob) goOn() { c.pause, c.behind = backoff{}, backoff{} }
 
 // failed pauses after a call that failed, unless it gave way.
 func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {

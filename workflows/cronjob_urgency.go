@@ -19,7 +19,7 @@ func (c *runningCronJob) beforeNextStart(ctx workflow.Context, state schedule.St
 	due, prepare := schedule.NextStart(state, c.spec, now)
 	passed := !state.NextTime(c.spec).Equal(due)
 	switch {
-	case !c.urged && (schedule.NeedsEvaluation(state, c.spec, now) || passed || !due.IsZero() && !now.Before(prepare)):
+	case c.behind.failures == 0 && (schedule.NeedsEvaluation(state, c.spec, now) || passed || !due.IsZero() && !now.Before(prepare)):
 		options.until = now.Add(spare)
 	case due.IsZero() || prepare.Sub(now) > regularBudget:
 	case now.Before(prepare):
@@ -30,34 +30,20 @@ func (c *runningCronJob) beforeNextStart(ctx workflow.Context, state schedule.St
 	return options
 }
 
-// startGoesFirst reports whether a run is to be started, or prepared, before anything else: a less urgent call has had its
-// chance. A wish to suspend goes before it.
-func (c *runningCronJob) startGoesFirst(ctx workflow.Context, now time.Time) bool {
-	if !c.urged || len(c.heard.steering) > 0 {
-		return false
+// fellBehind puts off calls that are less urgent than a start, after one that failed or ran out of time. What the workflow is
+// told to do meanwhile comes first.
+func (c *runningCronJob) fellBehind(ctx workflow.Context, what string, err error) {
+	if !c.mailbox.steered() {
+		pause := c.behind.failed(workflow.Now(ctx))
+		workflow.GetLogger(ctx).Error(what, "error", err, "pause", pause)
 	}
-	c.state = c.evaluated(ctx, c.state, now)
-	plan := schedule.Decide(c.state, c.spec, now)
-	if plan.Start != nil {
-		return !plan.Start.Manual
-	}
-	due, ok := schedule.Ahead(plan.Next, c.spec, now)
-	if ok {
-		_, ok = schedule.DecideAhead(c.state, c.spec, due)
-	}
-	return ok
 }
 
-// paused reports whether nothing is called for now, after a failure. A start does not wait for what is less urgent.
-func (c *runningCronJob) paused(ctx workflow.Context, now time.Time) bool {
-	return !c.pause.over(now) && !c.startGoesFirst(ctx, now)
-}
-
-// pausedUntil returns when a pause ends, or when the next start is to be prepared, which may end it.
-func (c *runningCronJob) pausedUntil(now time.Time) time.Time {
-	due, prepare := schedule.NextStart(c.state, c.spec, now)
-	if c.urged && !due.IsZero() && now.Before(prepare) && prepare.Before(c.pause.until) {
+// behindUntil returns when such calls go on, or when the next start is to be prepared.
+func (c *runningCronJob) behindUntil(now time.Time) time.Time {
+	_, prepare := schedule.NextStart(c.state, c.spec, now)
+	if now.Before(prepare) && prepare.Before(c.behind.until) {
 		return prepare
 	}
-	return c.pause.until
+	return c.behind.until
 }
