@@ -90,7 +90,7 @@ type runningCronJob struct {
 func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobInput) *runningCronJob {
 	object := input.CronJob
 	identity := schedule.Identity{Namespace: object.Namespace, Name: object.Name, UID: object.UID}
-	state, heard := schedule.State{Identity: identity}, ptr.Deref(input.Heard, protocol.CronJobHeard{})
+	state := schedule.State{Identity: identity}
 	if input.State != nil {
 		state = schedule.Resume(*input.State, identity, workflow.Now(ctx))
 	}
@@ -108,7 +108,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		overtaken:        input.State == nil && reset,
 		reset:            input.State == nil && reset,
 		mailbox:          mailboxOf(ctx),
-		heard:            cronJobHeard{look: input.State != nil, runs: heard.Runs, steering: input.Wishes},
+		heard:            cronJobHeard{look: input.State != nil, runs: input.Looks, steering: input.Wishes},
 		unknown:          input.Unknown,
 	}
 }
@@ -350,15 +350,13 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 		SearchAttributes: c.searchAttributes,
 		StatusAttributes: c.statusAttributes,
 		Wishes:           c.heard.steering,
+		Looks:            c.heard.runs,
 		Unknown:          c.unknown,
 	}
 	if c.unread && !c.overtaken {
 		input.Triggers = schedule.Untried(c.state)
 	} else {
 		input.State = new(c.state.Bounded())
-	}
-	if c.heard.reasonToLook() {
-		input.Heard = &protocol.CronJobHeard{Runs: c.heard.runs}
 	}
 	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, input)
 }

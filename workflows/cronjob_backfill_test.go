@@ -238,7 +238,7 @@ func TestCronJobContinuesAsNewWithItsBackfills(t *testing.T) {
 	a := k.update(2*time.Second, hours(3, 5))
 	k.after(3*time.Second, func() {
 		k.environment.SetContinueAsNewSuggested(true)
-		k.send(protocol.JobClosedSignal, protocol.JobClosed{})
+		k.send(protocol.JobSeenSignal, protocol.JobSeen{})
 	})
 	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("0 * * * *", forbid)}))
 	if !a.answer.Accepted || len(next.State.Backfills) != 1 || len(next.State.Backfills[0].Times) != 2 || next.State.Active[0].Backfill == 0 {

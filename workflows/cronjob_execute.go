@@ -100,7 +100,7 @@ func (c *runningCronJob) startFailed(ctx workflow.Context, plan schedule.Plan, r
 // counts beside it, or the failure after which the CronJob is suspended.
 func (c *runningCronJob) unsettled(ctx workflow.Context, due time.Time) bool {
 	pauses := c.spec.PauseAfterFailures > 0
-	if (pauses || c.spec.Capacity() > 0) && c.mailbox.holds(protocol.JobSeenSignal) || pauses && c.mailbox.holds(protocol.JobClosedSignal) {
+	if (pauses || c.spec.Capacity() > 0) && c.mailbox.holds(protocol.JobSeenSignal) {
 		return true
 	}
 	state, ends := c.state, false

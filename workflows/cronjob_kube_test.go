@@ -235,10 +235,14 @@ func (k *cronJobKube) send(name string, argument any) {
 		if said.CronJob.UID == hello.UID {
 			k.object = said.Spec
 		}
-	case protocol.JobClosed:
-		k.closed[said.Name] = job.Result{UID: said.Result.UID, Outcome: said.Result.Outcome, CompletionTime: k.environment.Now()}
 	}
 	k.environment.SignalWorkflow(name, argument)
+}
+
+// close ends a run and says so.
+func (k *cronJobKube) close(name, uid string, outcome job.Outcome) {
+	k.closed[name] = job.Result{UID: uid, Outcome: outcome, CompletionTime: k.environment.Now()}
+	k.send(protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: hello.UID, Name: name, UID: uid})
 }
 
 // ended answers for runs that are to be looked up.

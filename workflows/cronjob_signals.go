@@ -63,14 +63,8 @@ func (c *runningCronJob) takeSignals(ctx workflow.Context) {
 		switch received.signal {
 		case protocol.CronJobSpecSignal:
 			c.takeSpec(ctx, received)
-		case protocol.JobClosedSignal:
-			if closed, ok := open[protocol.JobClosed](ctx, received); ok {
-				c.hearOfRun(ctx, received.signal, protocol.JobSeen{CronJobUID: closed.CronJobUID, Name: closed.Name, UID: closed.Result.UID})
-			}
 		case protocol.JobSeenSignal:
-			if seen, ok := open[protocol.JobSeen](ctx, received); ok {
-				c.hearOfRun(ctx, received.signal, seen)
-			}
+			c.hearOfRun(ctx, received)
 		case protocol.DeletedSignal:
 			deleted, ok := open[protocol.Deleted](ctx, received)
 			c.heard.look = c.heard.look || ok && deleted.UID == c.cronJob.UID
@@ -122,14 +116,10 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 }
 
 // hearOfRun notes that a run is to be looked at, unless no Job can have its name or UID.
-func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen protocol.JobSeen) {
-	reference := protocol.ObjectReference{Namespace: c.cronJob.Namespace, Name: seen.Name, UID: seen.UID}
-	if err := reference.Validate(); err != nil {
-		workflow.GetLogger(ctx).Warn("Signal dropped", "signal", signal, "error", err)
-		return
-	}
+func (c *runningCronJob) hearOfRun(ctx workflow.Context, received message) {
+	seen, ok := open[protocol.JobSeen](ctx, received)
 	run := schedule.Run{Name: seen.Name, UID: seen.UID}
-	if seen.CronJobUID == c.cronJob.UID && len(c.heard.runs) < protocol.MaxLooks && !slices.Contains(c.heard.runs, run) {
+	if ok && seen.CronJobUID == c.cronJob.UID && len(c.heard.runs) < protocol.MaxLooks && !slices.Contains(c.heard.runs, run) {
 		c.heard.runs = append(c.heard.runs, run)
 	}
 }

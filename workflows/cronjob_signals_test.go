@@ -403,12 +403,11 @@ func TestCronJobOverduePokeLooksAtTheClock(t *testing.T) {
 	expectList(t, "runs", k.scheduled(), "50:00")
 }
 
-func TestCronJobJobClosedForAnotherUIDIsIgnored(t *testing.T) {
+func TestCronJobJobSeenForAnotherUIDIsIgnored(t *testing.T) {
 	k := newCronJobKube(t)
 	k.after(40*time.Second, func() {
-		k.send(protocol.JobClosedSignal, protocol.JobClosed{
-			CronJobUID: "another", Name: k.jobs[0].Name, Result: protocol.JobEnd{Outcome: job.Failed},
-		})
+		k.closed[k.jobs[0].Name] = job.Result{UID: k.jobs[0].UID, Outcome: job.Failed}
+		k.send(protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: "another", Name: k.jobs[0].Name, UID: k.jobs[0].UID})
 	})
 	k.after(45*time.Second, func() {
 		if len(k.described().Status.Active) != 1 {

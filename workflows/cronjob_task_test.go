@@ -36,9 +36,7 @@ func TestWhatWasFoundIsInTheHistoryBeforeItIsDeleted(t *testing.T) {
 	k := newCronJobKube(t)
 	triggered := names.TriggeredJob(hello.Name, hello.UID, cronStart.Add(5*time.Second).UnixMilli())
 	for _, found := range []string{triggered, "by-hand"} {
-		k.signal(5*time.Second, protocol.JobClosedSignal, protocol.JobClosed{
-			CronJobUID: hello.UID, Name: found, Result: protocol.JobEnd{UID: "of-" + found, Outcome: job.Complete},
-		})
+		k.after(5*time.Second, func() { k.close(found, "of-"+found, job.Complete) })
 	}
 	k.signal(5*time.Second, protocol.TriggerSignal, nil)
 	k.answer = func(request cronJobRequest) (*cronJobResult, error) {

@@ -180,10 +180,7 @@ func TestCronJobThatIsGoneEnds(t *testing.T) {
 func TestCronJobRunsThatItDoesNotHearOfAreCarried(t *testing.T) {
 	closed := func(k *cronJobKube, after time.Duration, outcome job.Outcome) {
 		k.after(after, func() {
-			k.send(protocol.JobClosedSignal, protocol.JobClosed{
-				CronJobUID: hello.UID, Name: k.jobs[0].Name,
-				Result: protocol.JobEnd{UID: k.jobs[0].UID, Outcome: outcome},
-			})
+			k.close(k.jobs[0].Name, k.jobs[0].UID, outcome)
 		})
 	}
 	t.Run("another manager's Job has no child workflow", func(t *testing.T) {
@@ -304,7 +301,7 @@ func TestCronJobContinuesAsNewWithARunningChildWhenItMust(t *testing.T) {
 			k.runs = []time.Duration{time.Hour}
 			k.after(35*time.Second, func() {
 				grow(k.environment)
-				k.send(protocol.JobClosedSignal, protocol.JobClosed{})
+				k.send(protocol.JobSeenSignal, protocol.JobSeen{})
 			})
 			next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("*/30 * * * *", allow)}))
 			if len(next.State.Active) != 1 {
@@ -314,9 +311,7 @@ func TestCronJobContinuesAsNewWithARunningChildWhenItMust(t *testing.T) {
 
 			k = newCronJobKube(t)
 			k.environment.SetStartTime(cronStart.Add(time.Minute))
-			k.signal(time.Minute, protocol.JobClosedSignal, protocol.JobClosed{
-				CronJobUID: hello.UID, Name: next.State.Active[0].Name, Result: protocol.JobEnd{UID: "job-1", Outcome: job.Complete},
-			})
+			k.after(time.Minute, func() { k.close(next.State.Active[0].Name, "job-1", job.Complete) })
 			k.signal(2*time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
 			if err := k.runInput(next); err != nil {
 				t.Fatal(err)
@@ -338,9 +333,7 @@ func TestCronJobStartsOverFromTheObject(t *testing.T) {
 		{Run: schedule.Run{Name: "old-3", UID: "o3"}, Condition: batchv1.JobFailed, StartTime: cronStart.Add(-1 * time.Hour)},
 	}
 	k.after(20*time.Second, func() {
-		k.send(protocol.JobClosedSignal, protocol.JobClosed{
-			CronJobUID: hello.UID, Name: running.Name, Result: protocol.JobEnd{UID: "running", Outcome: job.Complete},
-		})
+		k.close(running.Name, "running", job.Complete)
 	})
 	k.signal(55*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
 	k.status, k.found, k.running, k.created = status, children, []schedule.Run{running}, cronStart.Add(-24*time.Hour)

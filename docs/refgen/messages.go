@@ -41,7 +41,6 @@ var groups = []group{
 		{"CronJobSpecSignal", protocol.CronJobSpecSignal, "CronJob", "CronJobSpec", ""},
 		{"JobSpecSignal", protocol.JobSpecSignal, "Job", "JobSpec", ""},
 		{"DeletedSignal", protocol.DeletedSignal, "CronJob, Job", "Deleted", ""},
-		{"JobClosedSignal", protocol.JobClosedSignal, "CronJob", "JobClosed", ""},
 		{"JobSeenSignal", protocol.JobSeenSignal, "CronJob", "JobSeen", ""},
 		{"PodsSignal", protocol.PodsSignal, "Job", "PodFacts", ""},
 	}},

@@ -224,9 +224,9 @@ func TestEndOfRunIsBroughtToTheCronJob(t *testing.T) {
 	w.deleteJob(run("r3"))
 	w.hears("signal job/shop/report-r3 deleted r3")
 	w.hearsInTime(
-		"signal "+cronJobID+" job-closed report-r1 Complete",
-		"signal "+cronJobID+" job-closed report-r2 Failed",
-		"signal "+cronJobID+" job-closed report-r3 Deleted",
+		"signal "+cronJobID+" job-seen report-r1",
+		"signal "+cronJobID+" job-seen report-r2",
+		"signal "+cronJobID+" job-seen report-r3",
 	)
 }
 
@@ -235,7 +235,7 @@ func TestEndOfRunOfAnotherControllerIsBroughtAtOnce(t *testing.T) {
 	w.temporal.running[cronJobID] = "c1"
 	w.lead().hears("start " + cronJobID)
 	w.putJob(run("r1", foreign, complete))
-	w.hears("signal " + cronJobID + " job-closed report-r1 Complete")
+	w.hears("signal " + cronJobID + " job-seen report-r1")
 }
 
 func TestRunThatTheCacheDoesNotHaveYetIsNotClosed(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -117,7 +116,7 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 				continue
 			}
 		}
-		if run.outcome == job.Deleted {
+		if run.deleted {
 			live, err := c.live(ctx, keyOf(jobKind, &metav1.ObjectMeta{Namespace: cronJob.Namespace, Name: run.name}))
 			if err != nil {
 				return 0, err
@@ -129,10 +128,7 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 				continue
 			}
 		}
-		closed := protocol.JobClosed{
-			CronJobUID: string(cronJob.UID), Name: run.name, Result: protocol.JobEnd{UID: run.uid, Outcome: run.outcome},
-		}
-		if _, err := c.signal(ctx, cronJobKey(cronJob), Signal{protocol.JobClosedSignal, closed}); err != nil {
+		if err := c.report(ctx, cronJob, run.name, types.UID(run.uid)); err != nil {
 			return 0, err
 		}
 		run.sentAt = now

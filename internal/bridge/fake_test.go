@@ -353,8 +353,6 @@ func describe(signal Signal) string {
 		return fmt.Sprintf("%s %s", signal.Name, argument.UID)
 	case protocol.JobSeen:
 		return fmt.Sprintf("%s %s", signal.Name, argument.Name)
-	case protocol.JobClosed:
-		return fmt.Sprintf("%s %s %s", signal.Name, argument.Name, argument.Result.Outcome)
 	}
 	return signal.Name
 }

@@ -141,7 +141,7 @@ func TestTheEndOfANativeRunIsBroughtAtOnce(t *testing.T) {
 	w.temporal.running[nativeID] = "n1"
 	w.lead().hears("start " + nativeID)
 	w.putJob(nativeRun("r1", foreign, complete))
-	w.hears("signal " + nativeID + " job-closed report-r1 Complete")
+	w.hears("signal " + nativeID + " job-seen report-r1")
 }
 
 func TestWithoutTakeOverNativeCronJobsAreNobodysAndTheirWorkflowsEnd(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -23,7 +22,8 @@ const (
 // closing is a run that ended and that its CronJob's status still lists.
 type closing struct {
 	name, uid string
-	outcome   job.Outcome
+	// deleted says that there is no Job of that UID.
+	deleted bool
 	// grace is how long after since the message is due, as a reminder; zero for another controller's Job: nobody else tells.
 	grace time.Duration
 	// since is when this was first seen, sentAt when the message was last sent.
@@ -44,12 +44,9 @@ func (o ownership) closings(cronJob *ostinatov1.CronJob, before []closing,
 		if found != nil && found.UID == run.UID && !finished(found) {
 			continue
 		}
-		next := closing{name: run.Name, uid: string(run.UID), outcome: job.Deleted, grace: closedGrace, since: now}
+		next := closing{name: run.Name, uid: string(run.UID), deleted: found == nil || found.UID != run.UID, grace: closedGrace, since: now}
 		if found != nil {
 			next.grace = closedGraceOf(o, found)
-			if found.UID == run.UID {
-				next.outcome = job.Outcome(claim.Finished(found).Type)
-			}
 		}
 		for _, known := range before {
 			if known.uid == next.uid {

@@ -146,12 +146,12 @@ func TestClosingsAreRunsThatStatusStillLists(t *testing.T) {
 	closings := ownership{}.closings(listed, []closing{{uid: "done", since: after(3)}}, find, after(10))
 
 	require.Len(t, closings, 5)
-	assert.Equal(t, closing{name: "report-done", uid: "done", outcome: job.Complete, grace: closedGrace, since: after(3)}, closings[0], "what is known is kept")
-	assert.Equal(t, closing{name: "report-broken", uid: "broken", outcome: job.Failed, grace: closedGrace, since: after(10)}, closings[1])
+	assert.Equal(t, closing{name: "report-done", uid: "done", grace: closedGrace, since: after(3)}, closings[0], "what is known is kept")
+	assert.Equal(t, closing{name: "report-broken", uid: "broken", grace: closedGrace, since: after(10)}, closings[1])
 	for i, uid := range []string{"again", "vanished"} {
-		assert.Equal(t, closing{name: "report-" + uid, uid: uid, outcome: job.Deleted, grace: closedGrace, since: after(10)}, closings[2+i])
+		assert.Equal(t, closing{name: "report-" + uid, uid: uid, deleted: true, grace: closedGrace, since: after(10)}, closings[2+i])
 	}
-	assert.Equal(t, job.Complete, closings[4].outcome, "a run of another controller too")
+	assert.False(t, closings[4].deleted, "a run of another controller too")
 	assert.Zero(t, closings[4].grace, "nobody else brings its end")
 }
 

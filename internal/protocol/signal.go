@@ -16,9 +16,7 @@ const (
 	JobSpecSignal = "job-spec"
 	// DeletedSignal says that the object no longer exists.
 	DeletedSignal = "deleted"
-	// JobClosedSignal reports the end of a run, which a workflow that continued as new may have missed.
-	JobClosedSignal = "job-closed"
-	// JobSeenSignal names a Job of the CronJob that the workflow may not know, or whose deletion it may not know.
+	// JobSeenSignal names a Job of the CronJob that the workflow may not know, or whose end or deletion it may not know.
 	JobSeenSignal = "job-seen"
 	// PodsSignal reports what has become of Pods.
 	PodsSignal = "pods"
@@ -43,13 +41,6 @@ type Deleted struct {
 	UID string `json:"uid"`
 }
 
-// JobClosed reports a finished or vanished run to its CronJob's workflow, which looks at the Job.
-type JobClosed struct {
-	CronJobUID string `json:"cronJobUID"`
-	Name       string `json:"name"`
-	Result     JobEnd `json:"result"`
-}
-
 // JobClosing is what a CronJob's workflow reads of the result of a Job's workflow (job.Result),
 // which names evidence, too. Anybody who may write to Temporal may have completed that one.
 type JobClosing struct {
@@ -59,12 +50,6 @@ type JobClosing struct {
 	StartTime      time.Time   `json:"startTime,omitzero"`
 	CompletionTime time.Time   `json:"completionTime,omitzero"`
 	Failed         int32       `json:"failed"`
-}
-
-// JobEnd is which Job ended, and how.
-type JobEnd struct {
-	UID     string      `json:"uid"`
-	Outcome job.Outcome `json:"outcome"`
 }
 
 // JobSeen asks a CronJob's workflow to look at a Job.

@@ -49,7 +49,7 @@ func (i CronJobInput) Validate() error {
 	run := func(run schedule.Run) ObjectReference {
 		return ObjectReference{Namespace: i.CronJob.Namespace, Name: run.Name, UID: run.UID}
 	}
-	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateEach("heard: runs", ptr.Deref(i.Heard, CronJobHeard{}).Runs, MaxLooks, run),
+	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateEach("looks", i.Looks, MaxLooks, run),
 		validateWishes(i.Wishes), validateTriggers(i.Triggers), in("unknown", i.Unknown), in("state", ptr.Deref(i.State, schedule.State{})))
 }
 
@@ -103,6 +103,11 @@ func (s CronJobSpec) Validate() error {
 
 // Validate reports whether the signal is one that the bridge may send.
 func (s JobSpec) Validate() error { return s.Input.Validate() }
+
+// Validate reports whether a Job can have the name and UID.
+func (s JobSeen) Validate() error {
+	return ObjectReference{Namespace: "any", Name: s.Name, UID: s.UID}.Validate()
+}
 
 // Validate reports whether the signal is one that PodWatch may send.
 func (f PodFacts) Validate() error {

@@ -80,20 +80,14 @@ type CronJobInput struct {
 	// State is set by continue-as-new. A workflow without it, which is new or in whose place another one ran,
 	// reads the object's creation time, its status and its Jobs itself, and goes on where they say it was.
 	State *schedule.State `json:"state,omitempty"`
-	// Heard is set by continue-as-new where the workflow is to begin with a look at the object.
-	Heard *CronJobHeard `json:"heard,omitempty"`
+	// Looks are set by continue-as-new: runs that are said to have started or ended; MaxLooks at most.
+	Looks []schedule.Run `json:"looks,omitempty"`
 	// Wishes are set by continue-as-new: they could not be written yet. MaxWishes at most.
 	Wishes []Wish `json:"wishes,omitempty"`
 	// Triggers are set by continue-as-new without State: they were asked for and not tried yet. schedule.MaxTriggers at most.
 	Triggers []schedule.TriggerRequest `json:"triggers,omitempty"`
 	// Unknown are set by continue-as-new: the unknown signals that were answered within the minute.
 	Unknown steering.Unknown `json:"unknown,omitzero"`
-}
-
-// CronJobHeard is what signals have said to a CronJob's workflow and what was not looked at.
-type CronJobHeard struct {
-	// Runs are said to have started or ended; MaxLooks at most.
-	Runs []schedule.Run `json:"runs,omitempty"`
 }
 
 // JobInput starts or continues a Job workflow. The workflow returns a job.Result, for

@@ -169,7 +169,7 @@ func TestAForgedPayloadIsNoSignal(t *testing.T) {
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "hello", harness.Yearly, harness.JobSpec()))
 	workflow := harness.CronJobWorkflow(namespace, "hello")
 	for _, id := range []string{newKey, "unknown"} {
-		for _, signal := range []string{protocol.SuspendSignal, protocol.CronJobSpecSignal, protocol.JobClosedSignal} {
+		for _, signal := range []string{protocol.SuspendSignal, protocol.CronJobSpecSignal, protocol.JobSeenSignal} {
 			stack.Signal(t, workflow, signal, forged(id))
 		}
 	}

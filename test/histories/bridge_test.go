@@ -12,7 +12,6 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/histories/play"
@@ -91,15 +90,11 @@ func (b *bridge) remindsOfRuns(stored *ostinatov1.CronJob) {
 			delete(running, listed.UID)
 			continue
 		}
-		outcome, finished := job.Deleted, ended[listed.UID]
-		if finished != nil {
-			outcome = job.Outcome(finished.Type)
-		}
-		if finished != nil && now.Sub(finished.LastTransitionTime.Time) < closedGrace {
+		if finished := ended[listed.UID]; finished != nil && now.Sub(finished.LastTransitionTime.Time) < closedGrace {
 			continue
 		}
-		b.world.tell(play.Signal{Name: protocol.JobClosedSignal, Argument: protocol.JobClosed{
-			CronJobUID: string(stored.UID), Name: listed.Name, Result: protocol.JobEnd{UID: string(listed.UID), Outcome: outcome},
+		b.world.tell(play.Signal{Name: protocol.JobSeenSignal, Argument: protocol.JobSeen{
+			CronJobUID: string(stored.UID), Name: listed.Name, UID: string(listed.UID),
 		}})
 	}
 	for _, one := range sorted(running) {

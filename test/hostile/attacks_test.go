@@ -160,7 +160,7 @@ func messages(t *testing.T) []message {
 		return stack.Temporal.SignalWorkflow(ctx, harness.JobWorkflow(namespace, heard.Name), "", protocol.PodsSignal, facts)
 	}})
 	all = append(all, message{"a closed run with 600,000 attempts", func(ctx context.Context, _ int) error {
-		return stack.Temporal.SignalWorkflow(ctx, harness.CronJobWorkflow(namespace, hearing.Name), "", protocol.JobClosedSignal, closed)
+		return stack.Temporal.SignalWorkflow(ctx, harness.CronJobWorkflow(namespace, hearing.Name), "", protocol.JobSeenSignal, closed)
 	}})
 	all = append(all, message{"a Job of 119,000 Pods", func(ctx context.Context, n int) error {
 		input := fmt.Sprintf(`{"job":{"namespace":%q,"name":"x%d","uid":"u"},"spec":{},"state":%s}`, namespace, n, squeezed(t, `{"pods":`+repeated("{}", 119_000)+`}`))

@@ -97,12 +97,12 @@ func TestWhatIsSentTakesLittleMemoryInSum(t *testing.T) {
 		cronJobs = append(cronJobs, stack.AddCronJob(t, harness.NewCronJob(namespace, fmt.Sprintf("ours-%d", n), harness.Yearly, harness.JobSpec(harness.RunSeconds(1)))).Name)
 	}
 	for _, elements := range sizes(600_000, maxElements-10) {
-		t.Run(fmt.Sprintf("closed runs with %d attempts", elements), func(t *testing.T) {
+		t.Run(fmt.Sprintf("ends of runs with %d attempts", elements), func(t *testing.T) {
 			closed := json.RawMessage(`{"cronJobUID":"x","name":"x","result":{"attempts":` + repeated("{}", elements) + `}}`)
 			tested(t, func() {
 				for range harness.Size(1) {
 					for _, cronJob := range cronJobs {
-						stack.Signal(t, harness.CronJobWorkflow(namespace, cronJob), protocol.JobClosedSignal, closed)
+						stack.Signal(t, harness.CronJobWorkflow(namespace, cronJob), protocol.JobSeenSignal, closed)
 					}
 				}
 				for _, cronJob := range cronJobs {
@@ -195,10 +195,8 @@ func TestAWordAboutAJobWithoutANameHoldsUpNoCronJob(t *testing.T) {
 	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "hello", harness.Yearly, harness.JobSpec(harness.RunSeconds(1))))
 	workflowID := harness.CronJobWorkflow(namespace, cronJob.Name)
 	for _, said := range []string{`{"cronJobUID":%q,"name":""}`, `{"cronJobUID":%q,"name":"x/y","uid":"u"}`, `{"cronJobUID":%q,"name":"x","uid":""}`} {
-		for _, signal := range []string{protocol.JobSeenSignal, protocol.JobClosedSignal} {
-			if err := stack.Temporal.SignalWorkflow(t.Context(), workflowID, "", signal, json.RawMessage(fmt.Sprintf(said, cronJob.UID))); err != nil {
-				t.Fatal(err)
-			}
+		if err := stack.Temporal.SignalWorkflow(t.Context(), workflowID, "", protocol.JobSeenSignal, json.RawMessage(fmt.Sprintf(said, cronJob.UID))); err != nil {
+			t.Fatal(err)
 		}
 	}
 	run := stack.Trigger(t, namespace, cronJob.Name)

@@ -97,7 +97,7 @@ func TestForgedSignalsDontChangeWhatAJobIs(t *testing.T) {
 	facts("too many", reference.UID, make([]job.PodFact, 2*protocol.MaxFactsPerSignal)...)
 	signals["deleted"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: reference.UID}}
 	signals["deleted, another"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: "another-uid"}}
-	signals["a run closed"] = forgery{protocol.JobClosedSignal, protocol.JobClosed{CronJobUID: reference.UID, Name: ours.Name}}
+	signals["a run seen"] = forgery{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: reference.UID, Name: ours.Name}}
 	signals["a trigger"] = forgery{protocol.TriggerSignal, nil}
 	signals["none of ours"] = forgery{"reboot", "now"}
 	for what, argument := range garbage() {
@@ -225,18 +225,14 @@ func TestForgedSignalsDontChangeWhatACronJobIs(t *testing.T) {
 	edited("of the built-in controller's", func(signal *protocol.CronJobSpec) { signal.CronJob = native(referenceTo(others.native)) })
 	edited("of no uid", func(signal *protocol.CronJobSpec) { signal.CronJob.UID = "" })
 	for what, closed := range map[string]*batchv1.Job{"its own, which runs": running, "the built-in controller's": others.builtIn, "another's": others.another} {
-		signals["closed: "+what] = forgery{protocol.JobClosedSignal, protocol.JobClosed{
-			CronJobUID: reference.UID, Name: closed.Name, Result: protocol.JobEnd{UID: string(closed.UID), Outcome: job.Failed},
-		}}
 		signals["seen: "+what] = forgery{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: reference.UID, Name: closed.Name, UID: string(closed.UID)}}
 	}
-	signals["closed: its own, without a UID"] = forgery{protocol.JobClosedSignal, protocol.JobClosed{CronJobUID: reference.UID, Name: run}}
 	signals["seen: its own, without a UID"] = forgery{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: reference.UID, Name: run}}
 	signals["deleted"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: reference.UID}}
 	signals["facts"] = forgery{protocol.PodsSignal, protocol.PodFacts{JobUID: reference.UID}}
 	signals["none of ours"] = forgery{"reboot", "now"}
 	for what, argument := range garbage() {
-		for _, name := range []string{protocol.CronJobSpecSignal, protocol.JobClosedSignal, protocol.JobSeenSignal, protocol.DeletedSignal} {
+		for _, name := range []string{protocol.CronJobSpecSignal, protocol.JobSeenSignal, protocol.DeletedSignal} {
 			signals[name+": "+what] = forgery{name, argument}
 		}
 	}
