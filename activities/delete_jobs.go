@@ -32,9 +32,7 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 	parts, err := gather(request.Replace, func(target schedule.Delete) (part protocol.StartRunResult, err error) {
 		// What is deleted is the Job that was read: one that was written since may have ended.
 		for _, fresh := range []freshness{fresh, live} {
-			found, err := jobs.find(target.UID, func() (*batchv1.Job, error) {
-				return a.controlledJob(ctx, cronJob, target.Name, target.UID, fresh)
-			})
+			found, err := jobs.find(ctx, target, fresh)
 			if err != nil {
 				return part, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
 			}
@@ -93,9 +91,7 @@ func (a *Activities) prune(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	jobs := a.seekJobs(ctx, cronJob)
 	gone, _ := gather(request.Prune, func(target schedule.Delete) (bool, error) {
 		target.Replaced = false
-		found, err := jobs.find(target.UID, func() (*batchv1.Job, error) {
-			return a.controlledJob(ctx, cronJob, target.Name, target.UID, cached)
-		})
+		found, err := jobs.find(ctx, target, cached)
 		if err != nil || found == nil {
 			return err == nil, nil
 		}

@@ -192,7 +192,7 @@ func TestARunThatTheStatusSaysHasStarted(t *testing.T) {
 			cronJob.Spec.ConcurrencyPolicy = batchv1.ReplaceConcurrent
 			request := startRequest()
 			request.Replace = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
-			cronJob.Status.Revision, cronJob.Status.PlanDigest = 1, schedule.PlanDigest(*request.Status, &request.Start)
+			cronJob.Status.Revision, cronJob.Status.PlanDigest = 1, schedule.PlanDigest(request.Status, &request.Start)
 			cronJob.Status.Active = []corev1.ObjectReference{{Name: start().Name, UID: "gone-uid"}}
 			s := newStage(t, append(test.jobs, cronJobsJob("running")), []*ostinatov1.CronJob{cronJob})
 			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)

@@ -64,7 +64,7 @@ func TestAnOlderStateDoesNothing(t *testing.T) {
 // overwritten.
 func TestAWriteCountsTheRevisionUp(t *testing.T) {
 	request := ended(revised(0, ""))
-	digest := schedule.PlanDigest(*request.Status, nil)
+	digest := schedule.PlanDigest(request.Status, nil)
 	for name, test := range map[string]struct {
 		basis  schedule.Basis
 		stored *ostinatov1.CronJob
@@ -104,7 +104,7 @@ func TestTheRevisionOfANativeCronJob(t *testing.T) {
 			request.Basis.Revision = 7
 		}
 		assert.Equal(t, want, must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, request).Revision)
-		digest := schedule.PlanDigest(*request.Status, nil)
+		digest := schedule.PlanDigest(request.Status, nil)
 		assert.Equal(t, map[int64]string{8: "8 ", 1: "1 "}[want]+digest, s.nativeCronJob().Annotations[names.StatusRevisionAnnotation])
 	}
 }

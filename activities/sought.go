@@ -16,6 +16,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // maxStrays is how many of the objects that a request names are looked for by themselves and are not what the request says.
@@ -125,10 +126,14 @@ func (s soughtPods) act(uid string, phase corev1.PodPhase, act func() (report jo
 }
 
 // soughtJobs are the Jobs of a CronJob that a request names.
-type soughtJobs struct{ *sought[struct{}] }
+type soughtJobs struct {
+	*sought[struct{}]
+	*Activities
+	cronJob *ostinatov1.CronJob
+}
 
 func (a *Activities) seekJobs(ctx context.Context, cronJob *ostinatov1.CronJob) soughtJobs {
-	return soughtJobs{seek(func() (map[string]struct{}, error) {
+	return soughtJobs{Activities: a, cronJob: cronJob, sought: seek(func() (map[string]struct{}, error) {
 		owned, err := a.searchJobs(ctx, cronJob)
 		if err != nil || len(owned) == maxFound {
 			// There may be more, which the search leaves out.
@@ -143,12 +148,12 @@ func (a *Activities) seekJobs(ctx context.Context, cronJob *ostinatov1.CronJob) 
 }
 
 // find reads a Job of the CronJob; nil if it is gone or is not the CronJob's.
-func (s soughtJobs) find(uid string, read func() (*batchv1.Job, error)) (*batchv1.Job, error) {
-	_, there, judged, err := s.look(uid)
+func (s soughtJobs) find(ctx context.Context, target schedule.Delete, fresh freshness) (*batchv1.Job, error) {
+	_, there, judged, err := s.look(target.UID)
 	if err != nil || judged && !there {
 		return nil, err
 	}
-	found, err := read()
+	found, err := s.controlledJob(ctx, s.cronJob, target.Name, target.UID, fresh)
 	if found == nil && err == nil {
 		s.strayed()
 	}

@@ -134,10 +134,7 @@ func (s *startAttempt) start(ctx context.Context) error {
 
 // planDigest identifies the status that is written with the run; it is empty where none is.
 func (s *startAttempt) planDigest() string {
-	if s.request.Status == nil {
-		return ""
-	}
-	return schedule.PlanDigest(*s.request.Status, &s.request.Start)
+	return schedule.PlanDigest(s.request.Status, &s.request.Start)
 }
 
 // read reads the CronJob, and compares it with the plan. A Job that an earlier attempt has made counts
@@ -149,7 +146,7 @@ func (s *startAttempt) read(ctx context.Context) error {
 		return err
 	}
 	spec := schedule.SpecOf(cronJob)
-	wrote := s.request.Status != nil && s.request.Basis.Wrote(cronJob.Status, s.planDigest())
+	wrote := s.request.Basis.Wrote(cronJob.Status, s.planDigest())
 	s.result.Overtaken = s.request.Basis.Overtakes(cronJob.Status) && !wrote
 	if edited := spec.Digest() != s.request.Digest; s.result.Overtaken || !edited && !wrote {
 		if !s.result.Overtaken {
@@ -251,7 +248,7 @@ func (s *startAttempt) lookAgain(ctx context.Context) error {
 	if err != nil || glance.UID != s.object.UID || glance.ResourceVersion != s.object.ResourceVersion || glance.Generation != s.object.Generation {
 		// The watch cache of another API server may be behind: only a live read tells.
 		var changed protocol.WriteStatusResult
-		s.object, changed, err = s.unedited(ctx, s.planned)
+		s.object, changed, err = s.unedited(ctx, s.planned, "")
 		if err != nil || s.object == nil {
 			s.result.Gone, s.result.CurrentSpec, s.result.Overtaken = changed.Gone, changed.CurrentSpec, changed.Overtaken
 			return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +45,7 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 		if result.Judgement != nil {
 			status = schedule.StatusJudged(status, *result.Judgement)
 		}
-		status.PlanDigest = schedule.PlanDigest(*request.Status, nil)
+		status.PlanDigest = schedule.PlanDigest(request.Status, nil)
 		written := a.applyCronJobStatus(ctx, cronJob, planned, status)
 		if written.Gone || written.Overtaken || written.CurrentSpec != nil {
 			return written, nil
@@ -56,7 +55,7 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 	if fresh == cached && result.StatusFailed != "" && len(request.Prune) > 0 {
 		// No write has guarded what was read.
 		var changed protocol.WriteStatusResult
-		if cronJob, changed, err = a.unedited(ctx, planned); err != nil || cronJob == nil {
+		if cronJob, changed, err = a.unedited(ctx, planned, ""); err != nil || cronJob == nil {
 			return changed, err
 		}
 	}
@@ -101,29 +100,19 @@ func (a *Activities) plannedCronJob(
 			return glance, cached, protocol.WriteStatusResult{}, nil
 		}
 	}
-	cronJob, changed, err := a.unedited(ctx, planned, planDigestOf(request)...,
-	)
+	cronJob, changed, err := a.unedited(ctx, planned, schedule.PlanDigest(request.Status, nil))
 	return cronJob, live, changed, err
 }
 
-// planDigestOf is the digest of the status that a request asks to write, if it does.
-func planDigestOf(request protocol.WriteStatusRequest) []string {
-	if request.Status == nil {
-		return nil
-	}
-	return []string{schedule.PlanDigest(*request.Status, nil)}
-}
-
-// unedited reads the CronJob live. It is nil if the result says that it is gone, that its spec has changed since the plan, or
-// that its status is later than the plan's and was not written for the plan with the digest.
-func (a *Activities) unedited(ctx context.Context, planned plannedWith, planDigest ...string) (_ *ostinatov1.CronJob, changed protocol.WriteStatusResult, err error) {
+// unedited reads the CronJob live; it is nil where the result says that it is gone, that its spec is not the one that was
+// planned with, or that its status is a later one, and not of the plan with the digest.
+func (a *Activities) unedited(ctx context.Context, planned plannedWith, planDigest string) (_ *ostinatov1.CronJob, changed protocol.WriteStatusResult, err error) {
 	cronJob, err := a.cronJob(ctx, planned.cronJob)
 	if err != nil || cronJob == nil {
 		changed.Gone = err == nil
 		return nil, changed, err
 	}
-	wrote := slices.ContainsFunc(planDigest, func(digest string) bool { return planned.basis.Wrote(cronJob.Status, digest) })
-	if changed.Overtaken = planned.basis.Overtakes(cronJob.Status) && !wrote; changed.Overtaken {
+	if changed.Overtaken = planned.basis.Overtakes(cronJob.Status) && !planned.basis.Wrote(cronJob.Status, planDigest); changed.Overtaken {
 		return nil, changed, nil
 	}
 	if spec := schedule.SpecOf(cronJob); spec.Digest() != planned.digest {

@@ -52,12 +52,12 @@ func (b Basis) Overtakes(status ostinatov1.CronJobStatus) bool {
 // Wrote reports whether the status was written for the plan with the digest.
 func (b Basis) Wrote(status ostinatov1.CronJobStatus, planDigest string) bool {
 	ahead := status.Revision - b.Revision
-	return ahead > 0 && ahead <= maxUnanswered+1 && status.PlanDigest == planDigest
+	return planDigest != "" && ahead > 0 && ahead <= maxUnanswered+1 && status.PlanDigest == planDigest
 }
 
 // sent reports whether the status may be from a write that had no answer.
 func (b Basis) sent(status ostinatov1.CronJobStatus) bool {
-	return status.PlanDigest != "" && slices.Contains(b.Unanswered[:], status.PlanDigest) && b.Wrote(status, status.PlanDigest)
+	return slices.Contains(b.Unanswered[:], status.PlanDigest) && b.Wrote(status, status.PlanDigest)
 }
 
 // Validate reports whether the Basis, which may be forged, can be a state's.
@@ -73,10 +73,14 @@ func (b Basis) Validate() error {
 	return nil
 }
 
-// PlanDigest identifies a status that a plan writes, with the run that it is written for; start is nil if there is none.
+// PlanDigest identifies a status that a plan writes, with the run that it is written for; start is nil if there is none. It is
+// empty if no status is written.
 //
 //workflowcheck:ignore encoding/json uses reflection; what it writes is deterministic.
-func PlanDigest(status ostinatov1.CronJobStatus, start *Start) string {
+func PlanDigest(status *ostinatov1.CronJobStatus, start *Start) string {
+	if status == nil {
+		return ""
+	}
 	run := ""
 	if start != nil {
 		run = start.Name
@@ -84,7 +88,7 @@ func PlanDigest(status ostinatov1.CronJobStatus, start *Start) string {
 	data, err := json.Marshal(struct {
 		Status ostinatov1.CronJobStatus
 		Run    string
-	}{status, run})
+	}{*status, run})
 	if err != nil {
 		return ""
 	}
@@ -97,7 +101,7 @@ func (s State) Sent(plan Plan) State {
 	if plan.Status == nil {
 		return s
 	}
-	digest := PlanDigest(*plan.Status, plan.Start)
+	digest := PlanDigest(plan.Status, plan.Start)
 	if !slices.Contains(s.Basis.Unanswered[:], digest) {
 		copy(s.Basis.Unanswered[1:], s.Basis.Unanswered[:])
 		s.Basis.Unanswered[0] = digest
