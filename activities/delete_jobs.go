@@ -18,18 +18,18 @@ import (
 
 // replace deletes the runs whose place the start takes: each has to be gone, or to have ended, before the start may go on. One
 // that has ended is left. Where an earlier attempt has made the Job of the run, replace only finds out what became of them.
-func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, made bool, result *protocol.StartRunResult) error {
+func (s *startAttempt) replace(ctx context.Context, cronJob *ostinatov1.CronJob, made bool) error {
 	// start is nil where the run may not start as it asks to, whether or not its Job is there already.
 	var start *schedule.Start
-	if schedule.Prescribed(cronJob, request.Start, a.Clock.Now()) == "" && a.refuseManual(cronJob, request.Start) == nil {
-		start = &request.Start
+	if schedule.Prescribed(cronJob, s.request.Start, s.Clock.Now()) == "" && s.refuseManual(cronJob, s.request.Start) == nil {
+		start = &s.request.Start
 	}
-	events, fresh := a.Events.besides(len(request.Events)), cached
+	events, fresh := s.Events.besides(len(s.request.Events)), cached
 	if made {
 		fresh = live
 	}
-	jobs := a.seekJobs(ctx, cronJob)
-	parts, err := gather(request.Replace, func(target schedule.Delete) (part protocol.StartRunResult, err error) {
+	jobs := s.seekJobs(ctx, cronJob)
+	parts, err := gather(s.request.Replace, func(target schedule.Delete) (part protocol.StartRunResult, err error) {
 		// What is deleted is the Job that was read: one that was written since may have ended.
 		for _, fresh := range []freshness{fresh, live} {
 			found, err := jobs.find(ctx, target, fresh)
@@ -38,13 +38,13 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 			}
 			gone := found == nil || made && found.DeletionTimestamp != nil
 			if !gone {
-				if ended := finishedJob(found, a.runOf(cronJob, found)); ended != nil {
+				if ended := finishedJob(found, s.runOf(cronJob, found)); ended != nil {
 					part.Ended = []schedule.Finished{*ended}
 				}
 				if made || len(part.Ended) > 0 {
 					return part, nil
 				}
-				if gone, err = a.deleteReplaced(ctx, cronJob, target, found.ResourceVersion, start, events); err != nil {
+				if gone, err = s.deleteReplaced(ctx, cronJob, target, found.ResourceVersion, start, events); err != nil {
 					return part, err
 				}
 			}
@@ -56,8 +56,8 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 		return part, outage(errChanging, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	})
 	for _, part := range parts {
-		result.Replaced = append(result.Replaced, part.Replaced...)
-		result.Ended = append(result.Ended, part.Ended...)
+		s.result.Replaced = append(s.result.Replaced, part.Replaced...)
+		s.result.Ended = append(s.result.Ended, part.Ended...)
 	}
 	return err
 }

@@ -170,7 +170,7 @@ func (s *startAttempt) read(ctx context.Context) error {
 	if wrote {
 		s.result.Revision = cronJob.Status.Revision
 	}
-	return s.replace(ctx, cronJob, s.request, true, &s.result)
+	return s.replace(ctx, cronJob, true)
 }
 
 // startedBefore takes it from the status, which an earlier attempt has written, that the run has started. Its Job is gone since.
@@ -229,7 +229,7 @@ func (s *startAttempt) create(ctx context.Context) (stored *batchv1.Job, isNew b
 	if err := s.lookAgain(ctx); err != nil || s.answered() {
 		return nil, false, err
 	}
-	if err := s.replace(ctx, s.object, s.request, false, &s.result); err != nil {
+	if err := s.replace(ctx, s.object, false); err != nil {
 		return nil, false, err
 	}
 	if stored, isNew, err = s.createJob(ctx); stored != nil {
@@ -282,7 +282,7 @@ func (s *startAttempt) writeStatus(ctx context.Context) {
 // it. The run has started if an earlier attempt has made its Job.
 func (s *startAttempt) judge(ctx context.Context) error {
 	inStatus := slices.ContainsFunc(s.object.Status.Active, func(active corev1.ObjectReference) bool { return active.Name == s.request.Start.Name })
-	refused, err := s.refuseStart(ctx, s.object, s.request.Start)
+	refused, err := s.refuseStart(ctx)
 	if err != nil || refused == nil && !inStatus {
 		return err
 	}
@@ -301,23 +301,25 @@ func (s *startAttempt) judge(ctx context.Context) error {
 	return nil
 }
 
-func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
-	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
+func (s *startAttempt) refuseStart(ctx context.Context) (*protocol.Refusal, error) {
+	cronJob, start := s.object, s.request.Start
+	if why := schedule.Prescribed(cronJob, start, s.Clock.Now()); why != "" {
 		return refuse(ledger.NotPrescribed, "%s", why), nil
 	}
-	if refused := a.refuseManual(cronJob, start); refused != nil {
-		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.SignalRefused, refused.Message))
+	if refused := s.refuseManual(cronJob, start); refused != nil {
+		s.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.SignalRefused, refused.Message))
 		return refused, nil
 	}
-	if start.IsTooLate(schedule.SpecOf(cronJob), a.Clock.Now()) {
+	if start.IsTooLate(schedule.SpecOf(cronJob), s.Clock.Now()) {
 		return refuse(ledger.TooLate, "it is too late for the run of %s", start.Scheduled.UTC().Format(time.RFC3339)), nil
 	}
-	return a.refuseBeside(ctx, cronJob, start)
+	return s.refuseBeside(ctx)
 }
 
 // refuseBeside says why the run may not start beside the runs that are active by the
 // CronJob's status, where that bounds their number.
-func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
+func (s *startAttempt) refuseBeside(ctx context.Context) (*protocol.Refusal, error) {
+	cronJob, start := s.object, s.request.Start
 	spec := start.Under(schedule.SpecOf(cronJob))
 	policy, capacity := spec.ConcurrencyPolicy, spec.Capacity()
 	if capacity == 0 || policy == batchv1.ReplaceConcurrent || len(cronJob.Status.Active) < capacity {
@@ -328,7 +330,7 @@ func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJ
 		if active.Name == start.Name {
 			continue
 		}
-		found, err := a.controlledJob(ctx, cronJob, active.Name, string(active.UID), live)
+		found, err := s.controlledJob(ctx, cronJob, active.Name, string(active.UID), live)
 		if err != nil {
 			return nil, outage(err, "get Job %s/%s", cronJob.Namespace, active.Name)
 		}
@@ -360,9 +362,6 @@ const createTimeout = 40 * time.Second
 // createJob creates the run's Job or finds it made by an earlier attempt. It leaves the Event of a new one to the caller. The
 // create outlasts a cancellation of the attempt, which ends with the answer to it.
 func (s *startAttempt) createJob(ctx context.Context) (stored *batchv1.Job, isNew bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, false, err
-	}
 	cronJob, start := s.object, s.request.Start
 	wanted := k8s.RenderJob(cronJob, start, s.jobWorkflow(cronJob.Namespace, start.Name))
 	// A Job's name keeps it from being made twice only as long as it is there.

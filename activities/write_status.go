@@ -33,7 +33,7 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 		return result, err
 	}
 	planned := plannedWith{request.CronJob, request.Digest, request.Basis}
-	cronJob, fresh, result, err := a.plannedCronJob(ctx, planned, request)
+	cronJob, result, err := a.plannedCronJob(ctx, planned, request)
 	if err != nil || cronJob == nil {
 		return result, err
 	}
@@ -52,7 +52,7 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 		}
 		result.StatusFailed, result.Revision = written.StatusFailed, written.Revision
 	}
-	if fresh == cached && result.StatusFailed != "" && len(request.Prune) > 0 {
+	if result.StatusFailed != "" && len(request.Prune) > 0 {
 		// No write has guarded what was read.
 		var changed protocol.WriteStatusResult
 		if cronJob, changed, err = a.unedited(ctx, planned, ""); err != nil || cronJob == nil {
@@ -87,21 +87,20 @@ type plannedWith struct {
 // dry run leaves nothing behind, and the template that it tries is that of the generation which was planned for.
 func (a *Activities) plannedCronJob(
 	ctx context.Context, planned plannedWith, request protocol.WriteStatusRequest,
-) (*ostinatov1.CronJob, freshness, protocol.WriteStatusResult, error) {
+) (*ostinatov1.CronJob, protocol.WriteStatusResult, error) {
 	reference := planned.cronJob
 	if request.Status != nil {
 		if known, ok := a.cronJobCache.Get(knownCronJob{reference, planned.digest}); ok && !request.Judge {
 			if remembered := known.(*ostinatov1.CronJob); !planned.basis.Overtakes(remembered.Status) {
-				return remembered, cached, protocol.WriteStatusResult{}, nil
+				return remembered, protocol.WriteStatusResult{}, nil
 			}
 		}
 		glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
 		if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == planned.digest && !planned.basis.Overtakes(glance.Status) {
-			return glance, cached, protocol.WriteStatusResult{}, nil
+			return glance, protocol.WriteStatusResult{}, nil
 		}
 	}
-	cronJob, changed, err := a.unedited(ctx, planned, schedule.PlanDigest(request.Status, nil))
-	return cronJob, live, changed, err
+	return a.unedited(ctx, planned, schedule.PlanDigest(request.Status, nil))
 }
 
 // unedited reads the CronJob live; it is nil where the result says that it is gone, that its spec is not the one that was

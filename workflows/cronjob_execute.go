@@ -215,9 +215,6 @@ func summary(plan schedule.Plan) string {
 		parts = append(parts, "create job "+plan.Start.Name)
 	}
 	for _, wanted := range plan.Events {
-		if wanted.Reason == "JobAlreadyActive" {
-			wanted.Message = "run blocked by Forbid"
-		}
 		parts = append(parts, wanted.Message)
 	}
 	if prune > 0 {

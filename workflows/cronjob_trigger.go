@@ -66,8 +66,7 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 	err = workflow.Await(ctx, func() (known bool) {
 		if sequence != 0 {
 			answer, known = schedule.Answer(c.state, sequence)
-		}
-		if !known && sequence == 0 && c.dropped != dropped {
+		} else if c.dropped != dropped {
 			answer, known = protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: askAgain}, true
 		}
 		if !known && c.gone {

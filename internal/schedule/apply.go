@@ -155,18 +155,17 @@ func (p *pass) applyRefused(start Start, report Report) {
 		// The refusal was checked by a read of the Job.
 		delay.Unclear, delay.Retry = time.Time{}, Backoff{}
 	}
-	next := delay.Retry.Next(p.now)
-	if !delay.Unclear.IsZero() {
+	if delay.Unclear.IsZero() {
+		delay.Retry = delay.Retry.Next(p.now)
+	} else {
 		// Nothing else starts meanwhile.
-		next = delay.Retry.soon(p.now)
+		delay.Retry = delay.Retry.soon(p.now)
 	}
 	if report.Refusal == ledger.TooLate {
 		// The next plan settles the run, or waits a little if the activity's clock is ahead of ours.
-		delay.Retry = next
 		return
 	}
 	delay.Reason, delay.Message, delay.Blocked = cmp.Or(report.Refusal, ledger.RefusedOtherwise), report.Message, false
-	delay.Retry = next
 	row, never := start.row(ledger.FailedToCreate, delay.Reason, delay.Message, p.now), start.Manual && report.Refusal == ledger.SignalRefused
 	switch {
 	case !delay.Unclear.IsZero(), delay.Retry.Attempts < triggerAttempts && !never:

@@ -117,12 +117,7 @@ func find(conditions []Condition, kind string) Condition {
 
 // lastRunSucceeded says how the last run ended. It is unknown if its row has left the ledger: the condition then stays.
 func (s State) lastRunSucceeded() (condition Condition, known bool) {
-	var last ledger.Entry
-	for _, entry := range s.Ledger.Entries {
-		if (entry.Result == ledger.Complete || entry.Result == ledger.Failed) && !entry.Ended.Before(last.Ended) {
-			last, known = entry, true
-		}
-	}
+	last := s.lastEnded(ledger.Complete, ledger.Failed)
 	condition = Condition{Type: ostinatov1.ConditionLastRunSucceeded, Status: last.Result == ledger.Complete, Reason: string(last.Result)}
 	if last.Result == ledger.Failed {
 		condition.Message = "Job " + last.Job + " has failed"
@@ -134,7 +129,7 @@ func (s State) lastRunSucceeded() (condition Condition, known bool) {
 		}
 		condition.Message = ledger.Bounded(condition.Message)
 	}
-	return condition, known
+	return condition, last.Result != ""
 }
 
 // readiness returns Ready and Stalled, which follow from the other conditions. Failed runs change neither.

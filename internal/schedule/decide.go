@@ -124,12 +124,7 @@ func (p *pass) chooseStart() {
 	if p.spec.Deleting || p.chooseHeld() {
 		return
 	}
-	var due *Start
-	if p.state.atCapacity(p.spec) {
-		p.block()
-	} else {
-		due = p.dueStart()
-	}
+	due := p.dueStart()
 	p.settleForbidden()
 	manual := p.triggeredStart()
 	switch {
@@ -153,29 +148,24 @@ func (p *pass) putOffReplacement() {
 	}
 }
 
-// block keeps the due run waiting.
-func (p *pass) block() {
-	if due := p.state.Calendar.Due; !due.IsZero() && !p.spec.Suspend {
-		p.state.Pending = &Pending{Scheduled: due, Delay: p.state.delay(due)}
-		if !p.state.Pending.Blocked && !p.spec.inOrder() {
-			p.emit(alreadyActive(p.spec))
-		}
-		p.state.Pending.Blocked = true
-	}
-}
-
 // mayStartDue reports whether a run is due that nobody has suspended.
 func (p *pass) mayStartDue() bool {
 	return !p.state.Calendar.Due.IsZero() && !p.spec.Suspend && !p.pausing()
 }
 
-// dueStart returns the start of the due run, unless there is none or its retry has to wait.
+// dueStart returns the start of the due run, unless there is none, it waits for others, or its retry has to wait.
 func (p *pass) dueStart() *Start {
-	due := p.state.Calendar.Due
-	if !p.mayStartDue() {
+	due, blocked := p.state.Calendar.Due, p.state.atCapacity(p.spec)
+	if due.IsZero() || p.spec.Suspend || !blocked && p.pausing() {
 		return nil
 	}
-	if p.state.Pending = (&Pending{Scheduled: due, Delay: p.state.delay(due)}); p.now.Before(p.state.Pending.Retry.Until) {
+	pending := &Pending{Scheduled: due, Delay: p.state.delay(due)}
+	p.state.Pending = pending
+	if blocked && !pending.Blocked && !p.spec.inOrder() {
+		p.emit(alreadyActive(p.spec))
+	}
+	pending.Blocked = pending.Blocked || blocked
+	if blocked || p.now.Before(pending.Retry.Until) {
 		return nil
 	}
 	return new(p.startOf(due))

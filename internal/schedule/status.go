@@ -165,23 +165,24 @@ var (
 	LastResultPattern = "^(" + strings.Join([]string{
 		unknown, resultRunning, string(ledger.Complete), string(ledger.Deleted), string(ledger.Failed) + "( x[1-9][0-9]{0,9})?",
 	}, "|") + ")$"
-	NextPattern = "^(" + strings.Join([]string{
+	NextPattern = "^(" + strings.Join(append([]string{
 		unknown, ledger.ReasonDeleting, conditionReasonSuspended, conditionReasonPaused, conditionReasonInvalidTemplate,
-		string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires),
-	}, "|") + "|[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z)$"
+	}, unusableReasons...), "|") + "|[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z)$"
 )
 
 var lastResultPattern, nextPattern = regexp.MustCompile(LastResultPattern), regexp.MustCompile(NextPattern)
 
 // LastEnded says how the run that ended last has ended; empty where none has.
-func (s State) LastEnded() ledger.Result {
-	var last ledger.Entry
+func (s State) LastEnded() ledger.Result { return s.lastEnded(ledger.Results...).Result }
+
+// lastEnded returns the row of the run that ended last in one of these ways.
+func (s State) lastEnded(results ...ledger.Result) (last ledger.Entry) {
 	for _, entry := range s.Ledger.Entries {
-		if entry.Result != "" && !entry.Ended.Before(last.Ended) {
+		if slices.Contains(results, entry.Result) && !entry.Ended.Before(last.Ended) {
 			last = entry
 		}
 	}
-	return last.Result
+	return last
 }
 
 // lastResult says how the run that started last has ended.
