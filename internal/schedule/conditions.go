@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -15,16 +16,6 @@ import (
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
-
-// Condition is a status condition as the state carries it.
-type Condition struct {
-	Type               string    `json:"type"`
-	Status             bool      `json:"status,omitempty"`
-	Reason             string    `json:"reason"`
-	Message            string    `json:"message,omitempty"`
-	ObservedGeneration int64     `json:"observedGeneration,omitempty"`
-	Since              time.Time `json:"since"`
-}
 
 // ConditionTypes are those that a plan writes to CronJobs, in their order.
 var ConditionTypes = []string{
@@ -71,21 +62,21 @@ const (
 // setConditions brings the conditions up to date.
 func (p *pass) setConditions() {
 	// What others have written to the object's status is left to them.
-	conditions := slices.DeleteFunc(slices.Clone(p.state.Conditions), func(condition Condition) bool {
+	conditions := slices.DeleteFunc(slices.Clone(p.state.Conditions), func(condition metav1.Condition) bool {
 		return !slices.Contains(ConditionTypes, condition.Type) || !slices.Contains(ConditionReasons, condition.Reason)
 	})
-	valid := Condition{Type: ostinatov1.ConditionScheduleValid, Status: true, Reason: conditionReasonScheduleParsed}
+	valid := condition(ostinatov1.ConditionScheduleValid, true, conditionReasonScheduleParsed, "")
 	if problem := p.state.Calendar.Problem; problem != nil {
-		valid.Status, valid.Reason, valid.Message = false, string(problem.Reason), problem.Message
+		valid = condition(ostinatov1.ConditionScheduleValid, false, string(problem.Reason), problem.Message)
 	}
-	suspended := Condition{Type: ostinatov1.ConditionSuspended, Status: p.spec.Suspend, Reason: conditionReasonNotSuspended}
+	suspended := condition(ostinatov1.ConditionSuspended, p.spec.Suspend, conditionReasonNotSuspended, "")
 	switch {
 	case p.spec.Suspend && p.state.PausedWhy != "":
 		suspended.Reason, suspended.Message = conditionReasonPaused, p.state.PausedWhy
 	case p.spec.Suspend:
 		suspended.Reason = conditionReasonSuspended
 	}
-	fresh := []Condition{valid, suspended}
+	fresh := []metav1.Condition{valid, suspended}
 	if succeeded, known := p.state.lastRunSucceeded(); known {
 		fresh = append(fresh, succeeded)
 	}
@@ -93,75 +84,80 @@ func (p *pass) setConditions() {
 	p.state.Conditions = with(conditions, p.spec.Generation, p.now, readiness(conditions, p.spec.Deleting, p.state.contested(p.now))...)
 }
 
+// condition returns a condition that is True or False.
+func condition(kind string, is bool, reason, message string) metav1.Condition {
+	condition := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	if is {
+		condition.Status = metav1.ConditionTrue
+	}
+	return condition
+}
+
 // with returns the conditions with some replaced. The transition time of one changes only with its status.
-func with(conditions []Condition, generation int64, now time.Time, fresh ...Condition) []Condition {
+func with(conditions []metav1.Condition, generation int64, now time.Time, fresh ...metav1.Condition) []metav1.Condition {
 	conditions = slices.Clone(conditions)
 	for _, condition := range fresh {
-		condition.ObservedGeneration, condition.Since = generation, now.UTC().Truncate(time.Second)
-		if known := find(conditions, condition.Type); known.Type != "" && known.Status == condition.Status {
-			condition.Since = known.Since
+		condition.ObservedGeneration, condition.LastTransitionTime = generation, metav1.NewTime(now.UTC().Truncate(time.Second))
+		if known := find(conditions, condition.Type); known.Status == condition.Status {
+			condition.LastTransitionTime = known.LastTransitionTime
 		}
-		conditions = slices.DeleteFunc(conditions, func(other Condition) bool { return other.Type == condition.Type })
+		conditions = slices.DeleteFunc(conditions, func(other metav1.Condition) bool { return other.Type == condition.Type })
 		conditions = append(conditions, condition)
 	}
-	slices.SortStableFunc(conditions, func(a, b Condition) int {
+	slices.SortStableFunc(conditions, func(a, b metav1.Condition) int {
 		return slices.Index(ConditionTypes, a.Type) - slices.Index(ConditionTypes, b.Type)
 	})
 	return conditions
 }
 
 // find returns the condition of a type; the zero Condition where there is none.
-func find(conditions []Condition, kind string) Condition {
-	return ptr.Deref(firstOf(conditions, func(condition Condition) bool { return condition.Type == kind }), Condition{})
+func find(conditions []metav1.Condition, kind string) metav1.Condition {
+	return ptr.Deref(meta.FindStatusCondition(conditions, kind), metav1.Condition{})
 }
 
 // lastRunSucceeded says how the last run ended. It is unknown if its row has left the ledger: the condition then stays.
-func (s State) lastRunSucceeded() (condition Condition, known bool) {
+func (s State) lastRunSucceeded() (succeeded metav1.Condition, known bool) {
 	last := s.lastEnded(ledger.Complete, ledger.Failed)
-	condition = Condition{Type: ostinatov1.ConditionLastRunSucceeded, Status: last.Result == ledger.Complete, Reason: string(last.Result)}
+	message := ""
 	if last.Result == ledger.Failed {
-		condition.Message = "Job " + last.Job + " has failed"
+		message = "Job " + last.Job + " has failed"
 		if last.ResultReason != "" {
-			condition.Message += ": " + last.ResultReason
+			message += ": " + last.ResultReason
 		}
 		if s.ConsecutiveFailures > 1 {
-			condition.Message += fmt.Sprintf("; %d runs in a row have failed", s.ConsecutiveFailures)
+			message += fmt.Sprintf("; %d runs in a row have failed", s.ConsecutiveFailures)
 		}
-		condition.Message = ledger.Bounded(condition.Message)
 	}
-	return condition, last.Result != ""
+	return condition(ostinatov1.ConditionLastRunSucceeded, last.Result == ledger.Complete, string(last.Result), message), last.Result != ""
 }
 
 // readiness returns Ready and Stalled, which follow from the other conditions. Failed runs change neither.
-func readiness(conditions []Condition, deleting, contested bool) []Condition {
-	ready := Condition{Type: ostinatov1.ConditionReady, Status: true, Reason: conditionReasonScheduled}
-	stalled := Condition{Type: ostinatov1.ConditionStalled, Reason: conditionReasonNotStalled}
+func readiness(conditions []metav1.Condition, deleting, contested bool) []metav1.Condition {
+	stalled := condition(ostinatov1.ConditionStalled, false, conditionReasonNotStalled, "")
 	valid, template := find(conditions, ostinatov1.ConditionScheduleValid), find(conditions, ostinatov1.ConditionTemplateValid)
 	switch {
-	case !valid.Status:
-		stalled.Status, stalled.Reason, stalled.Message = true, valid.Reason, valid.Message
-	case template.Type != "" && !template.Status:
-		stalled.Status, stalled.Reason, stalled.Message = true, conditionReasonInvalidTemplate, template.Message
+	case valid.Status != metav1.ConditionTrue:
+		stalled = condition(ostinatov1.ConditionStalled, true, valid.Reason, valid.Message)
+	case template.Status == metav1.ConditionFalse:
+		stalled = condition(ostinatov1.ConditionStalled, true, conditionReasonInvalidTemplate, template.Message)
 	case contested:
-		stalled.Status, stalled.Reason, stalled.Message = true, conditionReasonContested, contestedMessage
+		stalled = condition(ostinatov1.ConditionStalled, true, conditionReasonContested, contestedMessage)
 	}
-	if suspended := find(conditions, ostinatov1.ConditionSuspended); suspended.Status {
+	ready, suspended := condition(ostinatov1.ConditionReady, true, conditionReasonScheduled, ""), firstOf(conditions, isSuspended)
+	switch {
+	case deleting:
+		ready = condition(ostinatov1.ConditionReady, false, ledger.ReasonDeleting, "")
+	case stalled.Status == metav1.ConditionTrue:
+		ready = condition(ostinatov1.ConditionReady, false, stalled.Reason, stalled.Message)
+	case suspended != nil:
 		ready.Reason = suspended.Reason
 	}
-	if stalled.Status {
-		ready.Status, ready.Reason, ready.Message = false, stalled.Reason, stalled.Message
-	}
-	if deleting {
-		ready.Status, ready.Reason, ready.Message = false, ledger.ReasonDeleting, ""
-	}
-	return []Condition{ready, stalled}
+	return []metav1.Condition{ready, stalled}
 }
 
 // judged returns the conditions with TemplateValid by a judgement, and with what follows from it.
-func judged(conditions []Condition, judgement Judgement) []Condition {
-	valid := Condition{
-		Type: ostinatov1.ConditionTemplateValid, Status: judgement.Refusal == "", Reason: conditionReasonTemplateTaken, Message: judgement.Refusal,
-	}
+func judged(conditions []metav1.Condition, judgement Judgement) []metav1.Condition {
+	valid := condition(ostinatov1.ConditionTemplateValid, judgement.Refusal == "", conditionReasonTemplateTaken, judgement.Refusal)
 	if judgement.Refusal != "" {
 		valid.Reason = conditionReasonTemplateRefused
 	}
@@ -180,26 +176,11 @@ func equalConditions(a, b []metav1.Condition) bool {
 	compared := func(conditions []metav1.Condition) []metav1.Condition {
 		return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type == ostinatov1.ConditionLastRunSucceeded })
 	}
-	return slices.EqualFunc(compared(a), compared(b), func(a, b metav1.Condition) bool { return conditionOf(a) == conditionOf(b) })
-}
-
-func (c Condition) render() metav1.Condition {
-	status := metav1.ConditionFalse
-	if c.Status {
-		status = metav1.ConditionTrue
-	}
-	return metav1.Condition{
-		Type: c.Type, Status: status, Reason: c.Reason, Message: ledger.Bounded(c.Message),
-		ObservedGeneration: c.ObservedGeneration, LastTransitionTime: metav1.NewTime(c.Since),
-	}
-}
-
-func conditionOf(condition metav1.Condition) Condition {
-	return Condition{
-		Type: condition.Type, Status: condition.Status == metav1.ConditionTrue,
-		Reason: condition.Reason, Message: condition.Message,
-		ObservedGeneration: condition.ObservedGeneration, Since: condition.LastTransitionTime.UTC(),
-	}
+	return slices.EqualFunc(compared(a), compared(b), func(a, b metav1.Condition) bool {
+		same := a.LastTransitionTime.Equal(&b.LastTransitionTime)
+		a.LastTransitionTime = b.LastTransitionTime
+		return same && a == b
+	})
 }
 
 // Judgement is what the API server said when it was asked, without effect, for the Job of a generation's next run.
@@ -217,23 +198,17 @@ func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinato
 	if judgement.Unknown {
 		return status
 	}
-	var conditions []Condition
-	for _, condition := range status.Conditions {
-		conditions = append(conditions, conditionOf(condition))
-	}
-	conditions = judged(conditions, judgement)
-	status.Conditions = nil
-	for _, condition := range conditions {
-		status.Conditions = append(status.Conditions, condition.render())
-	}
+	status.Conditions = judged(status.Conditions, judgement)
 	if status.NextScheduleTime != nil {
-		status.Next = nextOf(status.NextScheduleTime.Time, find(conditions, ostinatov1.ConditionTemplateValid))
+		status.Next = nextOf(status.NextScheduleTime.Time, find(status.Conditions, ostinatov1.ConditionTemplateValid))
 	}
 	return status
 }
 
 // template returns the condition TemplateValid; of generation 0 if there is none.
-func (s State) template() Condition { return find(s.Conditions, ostinatov1.ConditionTemplateValid) }
+func (s State) template() metav1.Condition {
+	return find(s.Conditions, ostinatov1.ConditionTemplateValid)
+}
 
 // chooseJudge has the template judged with what else is to be done: each generation once.
 func (p *pass) chooseJudge() {
@@ -261,7 +236,7 @@ func (p *pass) proveTemplate(plan Plan, refusal string) {
 	switch {
 	case known.ObservedGeneration == 0, known.ObservedGeneration > generation:
 		return
-	case known.ObservedGeneration == generation && known.Status == (refusal == ""):
+	case known.ObservedGeneration == generation && (known.Status == metav1.ConditionTrue) == (refusal == ""):
 		return
 	}
 	p.state.Conditions = judged(p.state.Conditions, Judgement{Generation: generation, At: p.now, Refusal: refusal})

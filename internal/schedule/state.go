@@ -6,6 +6,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
@@ -62,7 +63,7 @@ type State struct {
 	// PausedWhy says which failures have suspended the CronJob; empty where others did.
 	PausedWhy string `json:"pausedWhy,omitempty"`
 	// Conditions are the status conditions last rendered.
-	Conditions []Condition `json:"conditions,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Judging is the back-off after the API server could not be asked about the template.
 	Judging Backoff `json:"judging,omitzero"`
 	// Reported is the status last applied to the object; nil before the first.
@@ -201,7 +202,7 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 		Forgiven:            max(status.ConsecutiveFailures, 0),
 	}
 	for _, condition := range status.Conditions {
-		state.Conditions = append(state.Conditions, conditionOf(condition))
+		state.Conditions = append(state.Conditions, condition)
 		if condition.Type == ostinatov1.ConditionSuspended && condition.Reason == conditionReasonPaused {
 			state.PausedWhy = pausedWhy(condition.Message)
 		}

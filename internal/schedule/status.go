@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -93,7 +94,8 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		status.Active = append(status.Active, reference(run, state.Namespace))
 	}
 	for _, condition := range state.Conditions {
-		status.Conditions = append(status.Conditions, condition.render())
+		condition.Message = ledger.Bounded(condition.Message)
+		status.Conditions = append(status.Conditions, condition)
 	}
 	return status
 }
@@ -241,8 +243,8 @@ func (s State) next(spec Spec) string {
 }
 
 // nextOf is the text of the next time: the time, or why the API server would refuse its run.
-func nextOf(at time.Time, template Condition) string {
-	if template.Type != "" && !template.Status {
+func nextOf(at time.Time, template metav1.Condition) string {
+	if template.Status == metav1.ConditionFalse {
 		return conditionReasonInvalidTemplate
 	}
 	return times.Format(at)

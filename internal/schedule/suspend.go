@@ -22,8 +22,8 @@ func (p *pass) markSuspension() {
 	switch {
 	case p.spec.Suspend && !lasting:
 		p.state.Suspension = Suspension{From: p.now}
-		if known := find(p.state.Conditions, ostinatov1.ConditionSuspended); known.Status {
-			p.state.Suspension.From = known.Since
+		if known := firstOf(p.state.Conditions, isSuspended); known != nil {
+			p.state.Suspension.From = known.LastTransitionTime.UTC()
 		}
 	case !p.spec.Suspend && lasting:
 		p.state.Suspension.To = p.now
