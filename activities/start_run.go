@@ -154,15 +154,11 @@ func (s *startAttempt) read(ctx context.Context) error {
 		}
 		return nil
 	}
-	found, err := s.jobOf(ctx, cronJob, s.request.Start.Name, "get Job %s/%s")
-	switch {
-	case err != nil:
+	made, err := s.made(ctx, cronJob, wrote)
+	if err != nil {
 		return err
-	case found != nil:
-		s.result.Started = s.startedJob(found, s.request.Start)
-	case wrote:
-		s.startedBefore(cronJob)
-	default:
+	}
+	if !made {
 		s.result.CurrentSpec = &spec
 		return nil
 	}
@@ -188,24 +184,34 @@ func (s *startAttempt) startedBefore(cronJob *ostinatov1.CronJob) {
 
 // find looks for the Job of an earlier request.
 func (s *startAttempt) find(ctx context.Context) error {
-	found, err := s.jobOf(ctx, s.object, s.request.Start.Name, "look for Job %s/%s")
-	if err != nil {
-		return err
-	}
-	if s.result.Missing = found == nil; found != nil {
-		s.result.Started, s.result.StatusLeft = s.startedJob(found, s.request.Start), true
-	}
-	return nil
+	made, err := s.made(ctx, s.object, false)
+	s.result.Missing, s.result.StatusLeft = err == nil && !made, made
+	return err
 }
 
-// jobOf reads the CronJob's Job of a name; nil where there is none, or where it is another's.
-func (a *Activities) jobOf(ctx context.Context, cronJob *ostinatov1.CronJob, name, doing string) (*batchv1.Job, error) {
-	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, name, metav1.GetOptions{})
+// made reports whether an earlier attempt has made the Job of the run. told says that the status has the run: its Job may be gone.
+func (s *startAttempt) made(ctx context.Context, cronJob *ostinatov1.CronJob, told bool) (bool, error) {
+	found, err := s.job(ctx, cronJob)
+	switch {
+	case err != nil:
+		return false, err
+	case found != nil:
+		s.result.Started = s.startedJob(found, s.request.Start)
+	case told:
+		s.startedBefore(cronJob)
+	}
+	return s.result.Started != nil, nil
+}
+
+// job reads the Job of the run; nil where there is none, or where it is another's.
+func (s *startAttempt) job(ctx context.Context, cronJob *ostinatov1.CronJob) (*batchv1.Job, error) {
+	name := s.request.Start.Name
+	found, err := s.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
 		return nil, nil
 	case err != nil:
-		return nil, outage(err, doing, cronJob.Namespace, name)
+		return nil, outage(err, "get Job %s/%s", cronJob.Namespace, name)
 	}
 	return found, nil
 }
@@ -286,19 +292,11 @@ func (s *startAttempt) judge(ctx context.Context) error {
 	if err != nil || refused == nil && !inStatus {
 		return err
 	}
-	found, err := s.jobOf(ctx, s.object, s.request.Start.Name, "get Job %s/%s")
-	if err != nil {
-		return err
-	}
-	switch {
-	case found != nil:
-		s.result.Started = s.startedJob(found, s.request.Start)
-	case inStatus:
-		s.startedBefore(s.object)
-	default:
+	made, err := s.made(ctx, s.object, inStatus)
+	if err == nil && !made {
 		s.result.Refused = refused
 	}
-	return nil
+	return err
 }
 
 func (s *startAttempt) refuseStart(ctx context.Context) (*protocol.Refusal, error) {
@@ -390,7 +388,7 @@ func (s *startAttempt) createJob(ctx context.Context) (stored *batchv1.Job, isNe
 	refused := refusedCreate(err)
 	if refused != nil {
 		// Admission judges before the name is looked at, and the Job that an earlier attempt has made may have used up the quota.
-		if found, err := s.jobOf(ctx, cronJob, start.Name, "get Job %s/%s, which was refused"); found != nil || err != nil {
+		if found, err := s.job(ctx, cronJob); found != nil || err != nil {
 			return found, false, err
 		}
 	}

@@ -106,13 +106,12 @@ func (p *pass) advance() {
 // receiveTimes takes in scheduled times that have come, ascending: missed ones, then those to be started, which up to caughtUp
 // are late. If runs start in order, they queue; otherwise the last one replaces the one that was due.
 func (p *pass) receiveTimes(missed []MissedRuns, kept []time.Time, caughtUp time.Time) {
+	p.state.Calendar.Missed = append(p.state.Calendar.Missed, missed...)
 	if !p.spec.inOrder() {
 		p.missAll(p.state.queue(), "")
-		p.state.Calendar.Missed = append(p.state.Calendar.Missed, missed...)
 		p.setQueue(append(p.state.queue(), kept[max(len(kept)-1, 0):]...))
 		return
 	}
-	p.state.Calendar.Missed = append(p.state.Calendar.Missed, missed...)
 	p.state.Calendar.CaughtUp = times.Later(p.state.Calendar.CaughtUp, caughtUp)
 	for _, scheduled := range kept {
 		if !p.spec.queues() && scheduled.After(caughtUp) {
