@@ -31,10 +31,7 @@ import (
 //
 // A run that was to be replaced and has ended is left, and is in the result.
 func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequest) (protocol.StartRunResult, error) {
-	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"replace", len(request.Replace), schedule.MaxDeletes}); err != nil {
-		return protocol.StartRunResult{}, err
-	}
-	if err := invalidRequest(request.Basis.Validate()); err != nil {
+	if err := validateWrite(request.CronJob, request.Basis, request.Status, request.Events, list{"replace", len(request.Replace), schedule.MaxDeletes}); err != nil {
 		return protocol.StartRunResult{}, err
 	}
 	// What is further away than a start may wait is given back. What no clock explains is left to be refused.

@@ -26,10 +26,7 @@ import (
 // CronJob as it is. An error means that the API server could not be asked, and that the whole is to be
 // repeated. That the status can't be written is no error: it is part of the result, and tried again later.
 func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStatusRequest) (result protocol.WriteStatusResult, err error) {
-	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"prune", len(request.Prune), schedule.MaxPruned}); err != nil {
-		return result, err
-	}
-	if err := invalidRequest(request.Basis.Validate()); err != nil {
+	if err := validateWrite(request.CronJob, request.Basis, request.Status, request.Events, list{"prune", len(request.Prune), schedule.MaxPruned}); err != nil {
 		return result, err
 	}
 	planned := plannedWith{request.CronJob, request.Digest, request.Basis}
@@ -67,9 +64,9 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 	return result, nil
 }
 
-// validateWrite refuses a status, Events and a number of deletes that no plan asks for.
-func validateWrite(cronJob protocol.ObjectReference, status *ostinatov1.CronJobStatus, events []event.Event, deletes list) error {
-	return invalidRequest(cmp.Or(bounded(deletes, list{"events", len(events), event.MaxPerRequest}),
+// validateWrite refuses a basis, a status, Events and a number of deletes that no plan has.
+func validateWrite(cronJob protocol.ObjectReference, basis schedule.Basis, status *ostinatov1.CronJobStatus, events []event.Event, deletes list) error {
+	return invalidRequest(cmp.Or(bounded(deletes, list{"events", len(events), event.MaxPerRequest}), basis.Validate(),
 		errors.Join(event.Validate(events), schedule.ValidateStatus(ptr.Deref(status, ostinatov1.CronJobStatus{}), cronJob.Namespace))))
 }
 

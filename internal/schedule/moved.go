@@ -55,10 +55,7 @@ func notedScheduleTime(object *ostinatov1.CronJob, now time.Time) *metav1.Time {
 	created := object.CreationTimestamp.UTC()
 	if !isDated {
 		// It was made after that run: a younger run has a younger note.
-		if last.Before(created.Add(-maxNoteAge)) {
-			return nil
-		}
-		return ledger.Timestamp(last)
+		dated = text
 	}
 	when, err := time.Parse(time.RFC3339, dated)
 	if err != nil || created.Before(when.Add(-clockSkew)) || created.After(when.Add(maxNoteAge)) {

@@ -1,9 +1,6 @@
 package schedule
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,15 +82,10 @@ func PlanDigest(status *ostinatov1.CronJobStatus, start *Start) string {
 	if start != nil {
 		run = start.Name
 	}
-	data, err := json.Marshal(struct {
+	return digestOf(struct {
 		Status ostinatov1.CronJobStatus
 		Run    string
 	}{*status, run})
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
 }
 
 // Sent returns the state after a write of the plan's status had no answer.
