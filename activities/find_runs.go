@@ -30,10 +30,12 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	}
 	cronJob, err := a.cronJob(ctx, request.CronJob)
 	if err != nil || cronJob == nil {
-		return protocol.FindRunsResult{Gone: err == nil}, err
+		result.Gone = err == nil
+		return result, err
 	}
 	if !request.All && request.Basis.Overtakes(cronJob.Status) {
-		return protocol.FindRunsResult{Overtaken: true}, nil
+		result.Overtaken = true
+		return result, nil
 	}
 	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
 		result.CurrentSpec = &spec

@@ -250,10 +250,8 @@ func (s *startAttempt) lookAgain(ctx context.Context) error {
 	}
 	if err != nil || glance.UID != s.object.UID || glance.ResourceVersion != s.object.ResourceVersion || glance.Generation != s.object.Generation {
 		// The watch cache of another API server may be behind: only a live read tells.
-		var changed protocol.WriteStatusResult
-		s.object, changed, err = s.unedited(ctx, s.planned, "")
+		s.object, s.result.Answer, err = s.unedited(ctx, s.planned, "")
 		if err != nil || s.object == nil {
-			s.result.Gone, s.result.CurrentSpec, s.result.Overtaken = changed.Gone, changed.CurrentSpec, changed.Overtaken
 			return err
 		}
 	}
@@ -277,7 +275,7 @@ func (s *startAttempt) writeStatus(ctx context.Context) {
 	s.result.StatusFailed, s.result.Revision = written.StatusFailed, written.Revision
 	s.result.StatusLeft = written.CurrentSpec != nil || written.Overtaken
 	if written.Gone {
-		s.result = protocol.StartRunResult{Gone: true}
+		s.result = protocol.StartRunResult{Answer: written.Answer}
 	}
 }
 

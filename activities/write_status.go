@@ -30,9 +30,9 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 		return result, err
 	}
 	planned := plannedWith{request.CronJob, request.Digest, request.Basis}
-	cronJob, result, err := a.plannedCronJob(ctx, planned, request)
+	cronJob, changed, err := a.plannedCronJob(ctx, planned, request)
 	if err != nil || cronJob == nil {
-		return result, err
+		return protocol.WriteStatusResult{Answer: changed}, err
 	}
 	if request.Judge {
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
@@ -44,16 +44,15 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 		}
 		status.PlanDigest = schedule.PlanDigest(request.Status, nil)
 		written := a.applyCronJobStatus(ctx, cronJob, planned, status)
-		if written.Gone || written.Overtaken || written.CurrentSpec != nil {
+		if written.Answer != (protocol.Answer{}) {
 			return written, nil
 		}
 		result.StatusFailed, result.Revision = written.StatusFailed, written.Revision
 	}
 	if result.StatusFailed != "" && len(request.Prune) > 0 {
 		// No write has guarded what was read.
-		var changed protocol.WriteStatusResult
 		if cronJob, changed, err = a.unedited(ctx, planned, ""); err != nil || cronJob == nil {
-			return changed, err
+			return protocol.WriteStatusResult{Answer: changed}, err
 		}
 	}
 	result.Pruned = a.prune(ctx, cronJob, request)
@@ -84,17 +83,17 @@ type plannedWith struct {
 // dry run leaves nothing behind, and the template that it tries is that of the generation which was planned for.
 func (a *Activities) plannedCronJob(
 	ctx context.Context, planned plannedWith, request protocol.WriteStatusRequest,
-) (*ostinatov1.CronJob, protocol.WriteStatusResult, error) {
+) (*ostinatov1.CronJob, protocol.Answer, error) {
 	reference := planned.cronJob
 	if request.Status != nil {
 		if known, ok := a.cronJobCache.Get(knownCronJob{reference, planned.digest}); ok && !request.Judge {
 			if remembered := known.(*ostinatov1.CronJob); !planned.basis.Overtakes(remembered.Status) {
-				return remembered, protocol.WriteStatusResult{}, nil
+				return remembered, protocol.Answer{}, nil
 			}
 		}
 		glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
 		if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == planned.digest && !planned.basis.Overtakes(glance.Status) {
-			return glance, protocol.WriteStatusResult{}, nil
+			return glance, protocol.Answer{}, nil
 		}
 	}
 	return a.unedited(ctx, planned, schedule.PlanDigest(request.Status, nil))
@@ -102,7 +101,7 @@ func (a *Activities) plannedCronJob(
 
 // unedited reads the CronJob live; it is nil where the result says that it is gone, that its spec is not the one that was
 // planned with, or that its status is a later one, and not of the plan with the digest.
-func (a *Activities) unedited(ctx context.Context, planned plannedWith, planDigest string) (_ *ostinatov1.CronJob, changed protocol.WriteStatusResult, err error) {
+func (a *Activities) unedited(ctx context.Context, planned plannedWith, planDigest string) (_ *ostinatov1.CronJob, changed protocol.Answer, err error) {
 	cronJob, err := a.cronJob(ctx, planned.cronJob)
 	if err != nil || cronJob == nil {
 		changed.Gone = err == nil
@@ -143,7 +142,7 @@ func (a *Activities) applyCronJobStatus(
 	case err == nil:
 		return result
 	case errors.Is(err, k8s.ErrGone):
-		return protocol.WriteStatusResult{Gone: true}
+		return protocol.WriteStatusResult{Answer: protocol.Answer{Gone: true}}
 	}
 	if answered(err) {
 		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedUpdateStatus, "Error updating status: "+err.Error()))
@@ -198,7 +197,7 @@ func (a *Activities) writeCronJobStatus(
 		if !apierrors.IsConflict(err) || try == maxStatusTries {
 			return result, err
 		}
-		if cronJob, result, err = a.unedited(ctx, planned, status.PlanDigest); err != nil || cronJob == nil {
+		if cronJob, result.Answer, err = a.unedited(ctx, planned, status.PlanDigest); err != nil || cronJob == nil {
 			return result, err
 		}
 	}

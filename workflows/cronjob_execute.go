@@ -45,7 +45,7 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	if result.Sent && result.CurrentSpec != nil {
 		c.startFailed(ctx, plan, result, nil)
 	}
-	if !c.answeredFor(ctx, answer{result.Gone, result.Overtaken, result.CurrentSpec}) {
+	if !c.answeredFor(ctx, result.Answer) {
 		return
 	}
 	c.state = schedule.Apply(plan, reportOf(result), workflow.Now(ctx))
@@ -132,7 +132,7 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 		return
 	}
 	c.behind.reset()
-	if c.answeredFor(ctx, answer{result.Gone, result.Overtaken, result.CurrentSpec}) {
+	if c.answeredFor(ctx, result.Answer) {
 		report := schedule.Report{
 			Deleted: result.Pruned, StatusFailed: result.StatusFailed, Revision: result.Revision, Judgement: result.Judgement,
 		}
@@ -143,21 +143,15 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	}
 }
 
-// answer says whether the CronJob has changed since the plan.
-type answer struct {
-	gone, overtaken bool
-	spec            *schedule.Spec
-}
-
 // answeredFor reports whether a call was carried out for the CronJob as planned; if not, it takes in the difference.
-func (c *runningCronJob) answeredFor(ctx workflow.Context, answer answer) bool {
+func (c *runningCronJob) answeredFor(ctx workflow.Context, answer protocol.Answer) bool {
 	switch {
-	case answer.overtaken:
+	case answer.Overtaken:
 		c.unread, c.overtaken = true, true
-	case !answer.gone && answer.spec == nil:
+	case !answer.Gone && answer.CurrentSpec == nil:
 		c.pause.reset()
 		return true
-	case !c.learn(ctx, answer.gone, answer.spec):
+	case !c.learn(ctx, answer.Gone, answer.CurrentSpec):
 		// Without a pause the same plan would be refused for ever.
 		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
 	}

@@ -14,6 +14,13 @@ import (
 // does not exist or has another UID. Basis is the status that was planned with: if the CronJob has a later one, nothing is
 // done and the answer is Overtaken. Every step is idempotent, so the whole may be repeated.
 
+// Answer says why nothing is done; it is empty otherwise.
+type Answer struct {
+	Gone        bool           `json:"gone,omitempty"`
+	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
+	Overtaken   bool           `json:"overtaken,omitempty"`
+}
+
 // StartRunRequest starts one run. Where an earlier attempt has made the Job, Started answers in place of CurrentSpec.
 type StartRunRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
@@ -34,9 +41,7 @@ type StartRunRequest struct {
 
 // StartRunResult has exactly one of Gone, CurrentSpec, Overtaken, Started, Refused, Unclear, GaveUp and Missing.
 type StartRunResult struct {
-	Gone        bool           `json:"gone,omitempty"`
-	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
-	Overtaken   bool           `json:"overtaken,omitempty"`
+	Answer
 	// Started is the run's Job, new or an earlier attempt's.
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job. The Event was emitted.
@@ -79,9 +84,7 @@ type WriteStatusRequest struct {
 
 // WriteStatusResult reports what a WriteStatusRequest did.
 type WriteStatusResult struct {
-	Gone        bool           `json:"gone,omitempty"`
-	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
-	Overtaken   bool           `json:"overtaken,omitempty"`
+	Answer
 	// Judgement is of the template, where it was asked for.
 	Judgement *schedule.Judgement `json:"judgement,omitempty"`
 	// StatusFailed is why the status was not written; the Event was emitted where the API server has answered.
@@ -106,9 +109,7 @@ type FindRunsRequest struct {
 
 // FindRunsResult says what there is.
 type FindRunsResult struct {
-	Gone        bool           `json:"gone,omitempty"`
-	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
-	Overtaken   bool           `json:"overtaken,omitempty"`
+	Answer
 	// Ended are the runs that have ended: finished, or gone.
 	Ended []schedule.Finished `json:"ended,omitempty"`
 	// Running are those that run.
