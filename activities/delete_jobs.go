@@ -70,8 +70,7 @@ func (a *Activities) deleteReplaced(
 	ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, version string, start *schedule.Start, events *announcer,
 ) (deleted bool, err error) {
 	const doing = "delete replaced Job %s/%s"
-	target.Replaced = true
-	if why := schedule.Deletable(cronJob, target, false, start); why != "" {
+	if why := schedule.Replaceable(cronJob, start); why != "" {
 		return false, refusedError(why, doing, cronJob.Namespace, target.Name)
 	}
 	deleted, err = a.deleteJob(ctx, cronJob, target, version, events)
@@ -90,13 +89,11 @@ func (a *Activities) prune(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	events := a.Events.besides(len(request.Events))
 	jobs := a.seekJobs(ctx, cronJob)
 	gone, _ := gather(request.Prune, func(target schedule.Delete) (bool, error) {
-		target.Replaced = false
 		found, err := jobs.find(ctx, target, cached)
 		if err != nil || found == nil {
 			return err == nil, nil
 		}
-		deletable := schedule.Deletable(cronJob, target, claim.Finished(found) != nil, nil) == ""
-		if !deletable {
+		if claim.Finished(found) == nil {
 			return false, nil
 		}
 		_, err = a.deleteJob(ctx, cronJob, target, "", events)

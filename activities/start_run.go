@@ -193,7 +193,7 @@ func (s *startAttempt) made(ctx context.Context, cronJob *ostinatov1.CronJob, to
 	case err != nil:
 		return false, err
 	case found != nil:
-		s.result.Started = s.startedJob(found, s.request.Start)
+		s.result.Started = s.started(found)
 	case told:
 		s.startedBefore(cronJob)
 	}
@@ -236,7 +236,7 @@ func (s *startAttempt) create(ctx context.Context) (stored *batchv1.Job, isNew b
 		return nil, false, err
 	}
 	if stored, isNew, err = s.createJob(ctx); stored != nil {
-		s.result.Started = s.startedJob(stored, s.request.Start)
+		s.result.Started = s.started(stored)
 	}
 	return stored, isNew, err
 }
@@ -420,13 +420,15 @@ func (s *startAttempt) takenName(ctx context.Context) (*batchv1.Job, error) {
 	return nil, nil
 }
 
-func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob {
+// started is the run with its Job.
+func (s *startAttempt) started(stored *batchv1.Job) *protocol.StartedJob {
+	start := s.request.Start
 	return &protocol.StartedJob{
 		Run: schedule.Run{
 			Name: stored.Name, UID: string(stored.UID), ResourceVersion: stored.ResourceVersion, Started: stored.CreationTimestamp.UTC(),
 			Scheduled: start.Scheduled, Manual: start.Manual, Backfill: start.Backfill,
 		},
-		Spec:    a.specOf(stored),
-		Managed: claim.Ours(stored, a.TakeOverJobs),
+		Spec:    s.specOf(stored),
+		Managed: claim.Ours(stored, s.TakeOverJobs),
 	}
 }

@@ -111,14 +111,7 @@ func Evaluate(spec Spec, state State, now time.Time) Evaluation {
 	if problem != nil {
 		return unusable(spec, problem, state, now)
 	}
-	base, ran := state.base()
-	for _, recovered := range state.Recovered {
-		// The intervals of an edited schedule count from any run that was found.
-		if run := recovered.Run; len(state.Calendar.Former) > 0 && !run.Manual && run.Scheduled.After(base) && !run.Scheduled.After(now) {
-			base, ran = run.Scheduled, true
-		}
-	}
-	line := calculator.Line(base, ran)
+	line := calculator.Line(state.base())
 	evaluation := Evaluation{
 		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Unnamed: slices.DeleteFunc(state.formerQueue(), line.Names),
 	}

@@ -109,19 +109,14 @@ func (p *pass) mayBackfill(backfill Backfill) bool {
 	return !p.state.atCapacity(under) && own < backfill.Parallelism
 }
 
-// Deletable judges the delete of a Job that the CronJob controls: one that runs is deleted only to be replaced, if the
-// CronJob or the start of a manual run (nil if there is none) asks for that. It returns why not; empty if it may be.
-func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool, start *Start) string {
+// Replaceable says why no start may replace a run of the CronJob; empty if the CronJob, or the start of a manual run (nil if there
+// is none), asks for that.
+func Replaceable(object *ostinatov1.CronJob, start *Start) string {
 	spec := SpecOf(object)
 	if start != nil {
 		spec = start.Under(spec)
 	}
-	switch {
-	case finished:
-		return ""
-	case !wanted.Replaced:
-		return "the Job runs"
-	case spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent:
+	if spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent {
 		return "the Job runs, and concurrencyPolicy is not Replace"
 	}
 	return ""

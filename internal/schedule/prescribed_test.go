@@ -163,39 +163,30 @@ func TestPrescribed(t *testing.T) {
 	}
 }
 
-func TestDeletable(t *testing.T) {
-	history, replaced := schedule.Delete{Name: "a"}, schedule.Delete{Name: "a", Replaced: true}
+func TestReplaceable(t *testing.T) {
 	const refused = "the Job runs, and concurrencyPolicy is not Replace"
 	for name, test := range map[string]struct {
-		policy   batchv1.ConcurrencyPolicy
-		wanted   schedule.Delete
-		finished bool
-		refusal  string
-		start    *schedule.Start
+		policy  batchv1.ConcurrencyPolicy
+		refusal string
+		start   *schedule.Start
 	}{
-		"history, finished":         {batchv1.AllowConcurrent, history, true, "", nil},
-		"replaced, finished":        {batchv1.ForbidConcurrent, replaced, true, "", nil},
-		"replaced, runs":            {batchv1.ReplaceConcurrent, replaced, false, "", nil},
-		"history, runs":             {batchv1.ReplaceConcurrent, history, false, "the Job runs", nil},
-		"replaced, runs, Allow":     {batchv1.AllowConcurrent, replaced, false, refused, nil},
-		"replaced, runs, Forbid":    {batchv1.ForbidConcurrent, replaced, false, refused, nil},
-		"replaced, runs, no policy": {"", replaced, false, refused, nil},
-		"replaced, runs, for a trigger that asks for it": {
-			batchv1.AllowConcurrent, replaced, false, "", &schedule.Start{Manual: true, Overlap: batchv1.ReplaceConcurrent},
+		"Replace":   {batchv1.ReplaceConcurrent, "", nil},
+		"Allow":     {batchv1.AllowConcurrent, refused, nil},
+		"Forbid":    {batchv1.ForbidConcurrent, refused, nil},
+		"no policy": {"", refused, nil},
+		"for a trigger that asks for it": {
+			batchv1.AllowConcurrent, "", &schedule.Start{Manual: true, Overlap: batchv1.ReplaceConcurrent},
 		},
-		"replaced, runs, for a trigger that asks for another": {
-			batchv1.ReplaceConcurrent, replaced, false, refused, &schedule.Start{Manual: true, Overlap: batchv1.AllowConcurrent},
+		"for a trigger that asks for another": {
+			batchv1.ReplaceConcurrent, refused, &schedule.Start{Manual: true, Overlap: batchv1.AllowConcurrent},
 		},
-		"replaced, runs, for a run that may not ask": {
-			batchv1.AllowConcurrent, replaced, false, refused, &schedule.Start{Overlap: batchv1.ReplaceConcurrent},
-		},
-		"history, runs, for a trigger that asks for Replace": {
-			batchv1.AllowConcurrent, history, false, "the Job runs", &schedule.Start{Manual: true, Overlap: batchv1.ReplaceConcurrent},
+		"for a run that may not ask": {
+			batchv1.AllowConcurrent, refused, &schedule.Start{Overlap: batchv1.ReplaceConcurrent},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := stored(func(object *ostinatov1.CronJob) { object.Spec.ConcurrencyPolicy = test.policy })
-			if refusal := schedule.Deletable(object, test.wanted, test.finished, test.start); refusal != test.refusal {
+			if refusal := schedule.Replaceable(object, test.start); refusal != test.refusal {
 				t.Errorf("refusal %q, want %q", refusal, test.refusal)
 			}
 		})

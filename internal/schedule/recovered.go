@@ -27,9 +27,6 @@ func RecoverJobs(state State, jobs []RecoveredJob) State {
 		job.Taken = false
 		if !p.state.Knows(job.Run) && len(p.state.Recovered) < maxRuns {
 			p.state.Recovered = append(p.state.Recovered, job)
-			if run := job.Run; !run.Manual && !run.Scheduled.After(p.state.Settled) {
-				p.state.LastScheduled = times.Later(p.state.LastScheduled, run.Scheduled)
-			}
 		}
 	}
 	slices.SortStableFunc(p.state.Recovered, func(a, b RecoveredJob) int { return a.Run.Scheduled.Compare(b.Run.Scheduled) })
@@ -104,13 +101,8 @@ func (p *pass) found(recovered RecoveredJob) ledger.Entry {
 	if run.Backfill != 0 {
 		start.Note = backfillNote("")
 	}
-	switch {
-	case run.Started.IsZero():
-		// Nobody knows that it was late.
-		run.Started = run.Scheduled
-	case run.Manual:
-		start.WhyLate = ledger.ReasonFoundLater
-	default:
+	start.WhyLate = ledger.ReasonFoundLater
+	if !run.Manual {
 		start.WhyLate, start.LateMessage = p.whyLate(run.Scheduled, ledger.ReasonFoundLater)
 	}
 	entry := start.entry(run, p.now)

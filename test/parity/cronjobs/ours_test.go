@@ -197,7 +197,11 @@ func (o *ours) delete(wanted core.Delete) (gone, fails bool) {
 	if found == nil || string(found.UID) != wanted.UID {
 		return true, false
 	}
-	if why := core.Deletable(o.cronJob, wanted, claim.Finished(found) != nil, nil); why != "" {
+	why := ""
+	if claim.Finished(found) == nil {
+		why = core.Replaceable(o.cronJob, nil)
+	}
+	if why != "" {
 		o.t.Fatalf("%s: at %s the activity does not delete %s: %s", o.name, o.now, wanted.Name, why)
 	}
 	if o.refuse["delete"] {
