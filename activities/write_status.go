@@ -99,8 +99,8 @@ func (a *Activities) plannedCronJob(
 	return a.unedited(ctx, planned, schedule.PlanDigest(request.Status, nil))
 }
 
-// unedited reads the CronJob live; it is nil where the result says that it is gone, that its spec is not the one that was
-// planned with, or that its status is a later one, and not of the plan with the digest.
+// unedited reads the CronJob live. It is nil if the answer says that it is gone, that its spec has changed since the plan, or
+// that its status is later than the plan's and was not written for the plan with the digest.
 func (a *Activities) unedited(ctx context.Context, planned plannedWith, planDigest string) (_ *ostinatov1.CronJob, changed protocol.Answer, err error) {
 	cronJob, err := a.cronJob(ctx, planned.cronJob)
 	if err != nil || cronJob == nil {

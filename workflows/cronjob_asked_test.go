@@ -73,19 +73,19 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 	register(protocol.StartRunActivity, func(ctx context.Context, request protocol.StartRunRequest) (protocol.StartRunResult, error) {
 		r, err := answer(ctx, asked(request))
 		return protocol.StartRunResult{
-			Answer:  protocol.Answer{Gone: r.Gone, CurrentSpec: r.CurrentSpec},
+			Answer:  protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
 			Started: r.Started, Refused: r.Refused, Ended: r.Ended, Replaced: r.Deleted,
 			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed, Missing: r.Missing,
 		}, err
 	})
 	register(protocol.WriteStatusActivity, func(ctx context.Context, request protocol.WriteStatusRequest) (protocol.WriteStatusResult, error) {
 		r, err := answer(ctx, asked(request))
-		return protocol.WriteStatusResult{Answer: protocol.Answer{Gone: r.Gone, CurrentSpec: r.CurrentSpec}, Pruned: r.Deleted, StatusFailed: r.StatusFailed, Judgement: r.Judgement}, err
+		return protocol.WriteStatusResult{Answer: protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec}, Pruned: r.Deleted, StatusFailed: r.StatusFailed, Judgement: r.Judgement}, err
 	})
 	register(protocol.FindRunsActivity, func(ctx context.Context, request protocol.FindRunsRequest) (protocol.FindRunsResult, error) {
 		r, err := answer(ctx, asked(request))
 		return protocol.FindRunsResult{
-			Answer: protocol.Answer{Gone: r.Gone, CurrentSpec: r.CurrentSpec},
+			Answer: protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
 			Ended:  r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found,
 		}, err
 	})
