@@ -51,8 +51,9 @@ func (o outcome) Text() string {
 	for _, entry := range o.ledger {
 		// Requests that are made in turn take an instant.
 		entry.Recorded, entry.Ended = entry.Recorded.Truncate(time.Second), entry.Ended.Truncate(time.Second)
+		// A workflow whose task is lost after a write begins anew from the status, which does not have these.
+		entry.Sequence = 0
 		if !entry.Outcome.HasJob() {
-			// The status does not tell, from which a workflow begins anew whose task is lost after the write.
 			entry.Recorded = time.Time{}
 		}
 		fmt.Fprintf(&text, "outcome %s\n", written(entry))
