@@ -26,12 +26,24 @@ func (a *Activities) BeginJob(ctx context.Context, seen protocol.ObjectReference
 	}
 }
 
-// firstPods makes the first Pods of a Job that this attempt or an earlier one has created. What can't be made is left to the
-// Job's workflow, which plans the same creates and says why.
+// firstPods makes the first Pods of a Job that this attempt or an earlier one has created, in a turn of their own: the Jobs of
+// the same herd come first, and no more requests are under way than the API server is fast with. The turn lasts a second. What
+// can't be made is left to the Job's workflow, which plans the same creates and says why.
 func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.CreatedPod {
+	creates := a.first(stored)
+	if len(creates) == 0 {
+		return nil
+	}
+	waiting, stop := context.WithTimeout(ctx, turnPatience)
+	defer stop()
+	leave, err := a.herds.Turn(waiting, stored.Namespace)
+	if err != nil {
+		return nil
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	return a.createFirst(ctx, stored, a.first(stored))
+	return a.createFirst(ctx, stored, creates)
 }
 
 // first returns the creates that the workflow of a Job will plan first; none where it has to say why.

@@ -38,7 +38,8 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	if early := a.early(request.Start); early > a.StartLead+maxAhead && early <= maxBehind {
 		return protocol.StartRunResult{}, a.givenBack(givenBackForClock, request.Start, clockRetry)
 	}
-	repeated := activity.GetInfo(ctx).Attempt > 1
+	// A look for the Job sends no create.
+	repeated := activity.GetInfo(ctx).Attempt > 1 && !request.Find
 	s := &startAttempt{
 		Activities: a, request: request, planned: plannedWith{request.CronJob, request.Digest, request.Basis}, sent: repeated,
 	}
@@ -57,7 +58,7 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 		return s.result, err
 	}
 	s.result.Unsent = s.result.Unclear != "" && !s.sent
-	s.result.Sent = repeated && (s.result.Refused != nil || s.result.CurrentSpec != nil || s.result.Started != nil)
+	s.result.Sent = repeated && !s.result.Gone
 	if s.result.Started != nil || s.result.Refused != nil || s.result.Unclear != "" || s.result.Missing {
 		a.Events.on(aCronJob(request.CronJob), request.Events...)
 	}

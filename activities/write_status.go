@@ -185,7 +185,7 @@ func (a *Activities) writeCronJobStatus(
 			result.Revision = cronJob.Status.Revision
 			return result, nil
 		}
-		status.Revision = max(planned.basis.Revision, cronJob.Status.Revision) + 1
+		status.Revision = planned.basis.Next(cronJob.Status)
 		stored, err := store.WriteStatus(ctx, cronJob, a.suspendedBy(cronJob, status))
 		if err == nil {
 			if len(status.Active) > 0 {

@@ -264,7 +264,7 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	case plan.Start != nil && !(behind && plan.Start.Manual):
 		c.startRun(ctx, plan)
 	case behind:
-		return c.quiet(ctx, rest{c.behindUntil(now), "retry"})
+		return c.quiet(ctx, rest{c.behindUntil(now, plan), "retry"})
 	case plan.Pause:
 		c.pauseAfterFailures(ctx)
 	case !plan.Idle():

@@ -42,7 +42,7 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 		c.startFailed(ctx, plan, result, err)
 		return
 	}
-	if result.Sent && result.CurrentSpec != nil {
+	if result.Sent && (result.CurrentSpec != nil || result.Overtaken) {
 		c.startFailed(ctx, plan, result, nil)
 	}
 	if !c.answeredFor(ctx, result.Answer) {

@@ -39,11 +39,14 @@ func (c *runningCronJob) fellBehind(ctx workflow.Context, what string, err error
 	}
 }
 
-// behindUntil returns when such calls go on, or when the next start is to be prepared.
-func (c *runningCronJob) behindUntil(now time.Time) time.Time {
+// behindUntil returns when such calls go on, or when a start is to be prepared or tried again.
+func (c *runningCronJob) behindUntil(now time.Time, plan schedule.Plan) time.Time {
+	until := c.behind.until
 	_, prepare := schedule.NextStart(c.state, c.spec, now)
-	if now.Before(prepare) && prepare.Before(c.behind.until) {
-		return prepare
+	for _, start := range []time.Time{prepare, plan.Wake} {
+		if now.Before(start) && start.Before(until) {
+			until = start
+		}
 	}
-	return c.behind.until
+	return until
 }

@@ -232,10 +232,14 @@ func Restored(status ostinatov1.CronJobStatus) Ledger {
 			entries = append(entries, entryOf(row))
 		}
 	}
-	// Where runs waited, they and the later times without a Job are computed anew.
-	queued := slices.ContainsFunc(entries, func(e Entry) bool { return e.Outcome == Queued })
+	// Times that waited, or whose start was unclear, and later ones without a Job are computed anew.
+	accounted := Time(status.AccountedUntil)
+	if last := Time(status.LastScheduleTime); last.After(accounted) {
+		accounted = last
+	}
 	entries = slices.DeleteFunc(entries, func(e Entry) bool {
-		return queued && (e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(Time(status.AccountedUntil)))
+		anew := !e.Manual && !e.Outcome.HasJob() && status.AccountedUntil != nil && e.Scheduled.After(accounted)
+		return e.Outcome == Queued || anew
 	})
 	slices.Reverse(entries)
 	return Ledger{Entries: entries}

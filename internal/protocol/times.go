@@ -73,7 +73,9 @@ func (i CronJobInput) ValidateTimes(now time.Time) error {
 		l.come("a run's unclear", recovered.Run.Unclear)
 	}
 	l.retry(state.Prune.Until, state.StatusRetry.Until, state.Judging.Until)
-	l.delay(ptr.Deref(state.Pending, schedule.Pending{}).Delay)
+	pending := ptr.Deref(state.Pending, schedule.Pending{})
+	l.come("the due run", pending.Scheduled)
+	l.delay(pending.Delay)
 	for _, trigger := range state.Triggers {
 		l.come("a trigger's at", trigger.At)
 		l.delay(trigger.Delay)

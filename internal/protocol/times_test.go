@@ -17,7 +17,6 @@ var now = time.Date(2026, time.November, 28, 15, 0, 0, 0, time.UTC)
 var free = map[string]string{
 	"CronJob.LastSuccessful":          "it is shown only",
 	"CronJob.LastFailure":             "it is shown only",
-	"CronJob.Pending.Scheduled":       "a delay counts only for the due time",
 	"CronJob.Calendar.Missed.First":   "the last one of a stretch is judged",
 	"CronJob.Calendar.Upcoming":       "the times of a schedule may be years away: they are computed anew",
 	"CronJob.Calendar.Recheck":        "the times of a schedule are computed anew",

@@ -256,8 +256,8 @@ func checkResults(t *rapid.T, c *cluster) {
 // checkRestored: a workflow that starts over from the object's status says the same of the past.
 func checkRestored(t *rapid.T, c *cluster) {
 	status := schedule.StatusOf(c.state, c.spec)
-	if status.Queued > 0 {
-		// What waits is computed anew.
+	if status.Queued > 0 || c.state.Settled.After(ledger.Time(status.AccountedUntil)) {
+		// What waits, or whose start is unclear, is computed anew with what came after it.
 		return
 	}
 	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, nil), c.spec)

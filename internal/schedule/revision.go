@@ -46,6 +46,12 @@ func (b Basis) Overtakes(status ostinatov1.CronJobStatus) bool {
 	return status.Revision > b.Revision && !b.sent(status)
 }
 
+// Next returns the revision of a write to an object with the status. That of the basis is later if etcd was restored; it may be
+// forged, and counts no further than the object's schema allows.
+func (b Basis) Next(status ostinatov1.CronJobStatus) int64 {
+	return max(status.Revision, min(b.Revision, status.Revision+maxLeap-1)) + 1
+}
+
 // Wrote reports whether the status was written for the plan with the digest.
 func (b Basis) Wrote(status ostinatov1.CronJobStatus, planDigest string) bool {
 	ahead := status.Revision - b.Revision
@@ -147,6 +153,8 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 	}
 	if ahead <= lost && status.ObservedGeneration <= generation && old.knowsRunsOf(status) {
 		anew.Triggers, anew.Backfills = old.Triggers, old.Backfills
+		anew.Suspension, anew.Calendar.Former = old.Suspension, old.Calendar.Former
+		anew.Forgiven = min(old.Forgiven, anew.ConsecutiveFailures)
 	} else {
 		result.Dropped = true
 		anew = Announce(anew, event.Warning(event.StatusOvertaken, "The workflow's state in Temporal is older than the CronJob's status: "+

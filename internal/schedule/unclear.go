@@ -27,7 +27,9 @@ type held struct {
 // held returns the run that holds its place; nil if there is none.
 func (p *pass) held() *held {
 	if pending := p.state.Pending; pending != nil && !pending.Unclear.IsZero() {
-		wanted := !pending.Over && p.mayStartDue() && !tooLate(p.spec, pending.Scheduled, p.now)
+		// The state may have begun anew from a CronJob whose schedule no longer names the time.
+		named := p.state.waits(Run{Scheduled: pending.Scheduled})
+		wanted := !pending.Over && named && p.mayStartDue() && !tooLate(p.spec, pending.Scheduled, p.now)
 		return p.holding(p.startOf(pending.Scheduled), &pending.Delay, wanted)
 	}
 	for index := range p.state.Triggers {

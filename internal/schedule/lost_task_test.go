@@ -1,0 +1,74 @@
+package schedule_test
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// overtake has the state begin anew from a status of the generation, as after the loss of the task that wrote it.
+func (c *cluster) overtake(generation int64, status ostinatov1.CronJobStatus) *cluster {
+	status.Revision, status.ObservedGeneration = 1, generation
+	read := schedule.NewState(c.state.Identity, status, nil)
+	c.state = schedule.BeginAnew(c.state, read, status, c.spec.Generation, nil, c.now).State
+	return c
+}
+
+// The create of 10:00 is unclear, and the status is of an edit that the state has not heard of: 10:00 is no time of the new
+// schedule, by which another run is due.
+func TestAHeldTimeThatTheScheduleNoLongerNamesHasAnOutcome(t *testing.T) {
+	c := unclearAt(t, false)
+	accounted := metav1.NewTime(at("09:59:59"))
+	c.overtake(c.spec.Generation+1, ostinatov1.CronJobStatus{AccountedUntil: &accounted})
+	c.spec = cronSpec("1-59/10 * * * *")
+	c.unclear = nil
+	c.at(at("10:01"))
+	for !c.wake.IsZero() && c.wake.Before(at("10:05")) {
+		c.at(c.wake)
+	}
+	wantStrings(t, "runs", c.started(), "2016-05-19T10:01:00Z")
+	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 SkippedSuperseded ScheduleChanged", "19T10:01:00 Started")
+}
+
+func TestAStateWhoseTaskIsLostKeeps(t *testing.T) {
+	t.Run("the times of a former schedule that have no outcome", func(t *testing.T) {
+		c := newCluster(t, cronSpec("*/10 * * * *", suspended), at("09:55")).at(at("09:55"))
+		c.edit(at("10:15"), func(s *schedule.Spec) { s.Schedule = "30 * * * *" })
+		c.overtake(c.spec.Generation, ostinatov1.CronJobStatus{})
+		c.edit(at("10:16"), func(s *schedule.Spec) { s.Suspend = false })
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00..19T10:10:00 x2 SkippedSuspended Suspended")
+	})
+	t.Run("the failures after which the CronJob is suspended", func(t *testing.T) {
+		c := newCluster(t, cronSpec("*/10 * * * *", pauseAfter(1)), at("09:55")).at(at("10:00"))
+		c.state = schedule.Finish(c.state, c.spec, schedule.Finished{Run: c.state.Active[0], Condition: batchv1.JobFailed})
+		status := schedule.StatusOf(c.state, c.spec)
+		c.overtake(c.spec.Generation, status)
+		if plan := schedule.Decide(c.evaluated(c.state, at("10:01")), c.spec, at("10:01")); !plan.Pause && plan.Status == nil {
+			t.Errorf("the failures are forgotten: %+v", plan)
+		}
+		c.at(at("10:01"))
+		if !c.spec.Suspend {
+			t.Errorf("the CronJob goes on after %d failures", c.state.ConsecutiveFailures)
+		}
+	})
+}
+
+// etcd may have been restored, and a basis may be forged: the schema lets a revision rise by a million.
+func TestTheNextRevision(t *testing.T) {
+	for name, test := range map[string]struct{ basis, object, want int64 }{
+		"the object's":                      {7, 7, 8},
+		"the object's, which is later":      {7, 9, 10},
+		"that of the basis, which is later": {7, 2, 8},
+		"no more than a million later":      {schedule.MaxRevision, 2, 1_000_002},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (schedule.Basis{Revision: test.basis}).Next(ostinatov1.CronJobStatus{Revision: test.object}); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
