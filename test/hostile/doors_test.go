@@ -162,8 +162,8 @@ func TestLastScheduleTimeNeverFalls(t *testing.T) {
 	}
 }
 
-// TestNoForgedRevisionStopsACronJob: a status is written on the basis of a revision that is far ahead. The object's counts
-// writes all the same, and an administrator can raise it by no more than the schema allows.
+// TestNoForgedRevisionStopsACronJob: a status is written on the basis of a revision that is far ahead. The object's rises
+// by no more than the schema allows an administrator, and the CronJob goes on.
 func TestNoForgedRevisionStopsACronJob(t *testing.T) {
 	t.Parallel()
 	namespace, attacker := stack.Namespace(t), newAttacker(t)
@@ -181,7 +181,7 @@ func TestNoForgedRevisionStopsACronJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rise := after.Status.Revision - before.Status.Revision; rise < 0 || rise > 10 {
+	if rise := after.Status.Revision - before.Status.Revision; rise < 0 || rise > 1_000_000 {
 		t.Errorf("revision was %d, and is %d, after the answer %s %s", before.Status.Revision, after.Status.Revision, given.Result, given.Error)
 	}
 	for message, revision := range map[string]int64{
