@@ -103,6 +103,8 @@ func TestTheBridgesTokenWritesOneCondition(t *testing.T) {
 		"consecutiveFailures": `7`,
 		"conditions":          `[{"type":"Suspended","status":"True","reason":"Forged","message":"","lastTransitionTime":` + string(time) + `}]`,
 		"workflow":            `{"namespace":"default","id":"forged"}`,
+		"revision":            `1000`,
+		"planDigest":          `"forged"`,
 	}
 	for field := range reflect.TypeFor[ostinatov1.CronJobStatus]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
