@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds a call of the browser, and what a page takes to become what a test wants.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // browser is a headless Chromium that is driven through its DevTools protocol, over two pipes.
 type browser struct {
