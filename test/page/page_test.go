@@ -162,8 +162,11 @@ func TestThePageInABrowser(t *testing.T) {
 		b.is(true, `Number(document.activeElement.dataset.column) > 0`)
 		b.press("Enter")
 		b.is(true, `document.getElementById("panel").open && document.activeElement.id === "title"`)
+		_, _ = b.eval(`document.querySelector('tr[data-index="3"]').dataset.before = "1", document.dispatchEvent(new Event("visibilitychange"))`)
+		b.is(true, `document.querySelector('tr[data-index="3"]').dataset.before === undefined`) // the rows were replaced behind the panel
 		b.press("Escape")
 		b.is("3", `document.getElementById("panel").open ? "" : document.activeElement.closest("tr").dataset.index`)
+		b.is(float64(1), `document.querySelectorAll('#rows button[tabindex="0"]').length`)
 		b.press("Home")
 		for range 3 {
 			b.press("PageDown")

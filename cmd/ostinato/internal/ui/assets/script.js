@@ -89,7 +89,7 @@
     const focus = Boolean(target);
     if (row) wanted = null;
     target = target || buttons[0];
-    if (target) target.tabIndex = 0;
+    if (target) reachable(target);
     if (focus) target.focus({ preventScroll: !row });
   };
 
@@ -98,9 +98,13 @@
     return [...row.querySelectorAll("button[data-row]")].reduce((best, one) => (best && distance(best) <= distance(one) ? best : one), null);
   };
 
-  const go = (to) => {
+  const reachable = (to) => {
     for (const one of rows.querySelectorAll('button[data-row][tabindex="0"]')) one.tabIndex = -1;
     to.tabIndex = 0;
+  };
+
+  const go = (to) => {
+    reachable(to);
     to.focus();
   };
 
@@ -148,9 +152,13 @@
     if (field.type === "checkbox") field.checked = true; else field.value = value;
   }
 
-  // What a cell, a name or a form is about is shown beside the rows.
+  // What a cell, a name or a form is about is shown beside the rows. The rows may be replaced meanwhile, so the place is kept by name.
+  let opener = null;
   const show = async (question) => {
-    if (!panel.open) panel.showModal();
+    if (!panel.open) {
+      opener = rows.contains(document.activeElement) ? { ...document.activeElement.dataset } : null;
+      panel.showModal();
+    }
     content.setAttribute("aria-busy", "true");
     try {
       const { ok, part } = await question();
@@ -166,8 +174,8 @@
     }
   };
   document.addEventListener("click", (event) => {
-    const opener = event.target.closest("[data-open]");
-    if (opener) show(() => ask(opener.dataset.open));
+    const opens = event.target.closest("[data-open]");
+    if (opens) show(() => ask(opens.dataset.open));
     else if (event.target.closest("[data-close]") || event.target === panel) panel.close();
   });
   document.addEventListener("submit", async (event) => {
@@ -178,7 +186,11 @@
     const body = new URLSearchParams(new FormData(form));
     if (await show(() => ask(form.dataset.post, { method: "POST", body })) && form.dataset.post === "/do") load();
   });
-  panel.addEventListener("close", () => content.replaceChildren());
+  panel.addEventListener("close", () => {
+    content.replaceChildren();
+    if (opener && !rows.contains(document.activeElement)) restore(opener);
+    opener = null;
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || panel.open || event.target.closest("input, select")) return;
     event.preventDefault();
