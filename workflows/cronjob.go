@@ -169,7 +169,7 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	identity := schedule.Identity{Namespace: c.cronJob.Namespace, Name: c.cronJob.Name, UID: c.cronJob.UID, Created: result.Created}
 	status := ptr.Deref(result.Status, ostinatov1.CronJobStatus{})
-	c.beginAnew(ctx, schedule.NewState(identity, status, result.Ended), status, cmp.Or(result.CurrentSpec, &c.spec))
+	c.beginAnew(ctx, schedule.NewState(identity, status, c.state.Ledger, result.Ended), status, cmp.Or(result.CurrentSpec, &c.spec))
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
 }

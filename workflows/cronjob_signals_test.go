@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -390,7 +391,7 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 func TestCronJobOverduePokeLooksAtTheClock(t *testing.T) {
 	k := newCronJobKube(t)
 	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart.Add(-time.Hour)},
-		k.status, nil)
+		k.status, ledger.Ledger{}, nil)
 	k.signal(time.Second, protocol.CronJobSpecSignal, protocol.CronJobSpec{
 		CronJob: hello, Spec: cron("*/10 * * * *", allow), Overdue: true,
 	})

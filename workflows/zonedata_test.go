@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/history/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/times"
@@ -70,7 +71,7 @@ func payloadsOf(recorded *history.History) []*commonpb.Payload {
 func TestCronJobThatContinuesAsNewLooksUpItsZoneAgain(t *testing.T) {
 	k := newCronJobKube(t)
 	spec := cron("* * * * *", allow)
-	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart}, ostinatov1.CronJobStatus{}, nil)
+	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart}, ostinatov1.CronJobStatus{}, ledger.Ledger{}, nil)
 	state.Calendar = schedule.Calendar{Made: true, Evaluation: schedule.Evaluation{
 		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Recheck: cronStart.Add(time.Hour),
 		Problem: &times.Problem{Reason: times.UnknownTimeZone, Message: "unknown time zone"},

@@ -38,8 +38,11 @@ type Entry struct {
 // maxMessage bounds the texts of an entry, in bytes.
 const maxMessage = 256
 
+// maxTimes bounds Entry.Count, which may be forged: a schedule of every minute names fewer in 10,000 years.
+const maxTimes = 10_000_000_000
+
 // Times returns how many scheduled times the entry stands for.
-func (e Entry) Times() int64 { return max(e.Count, 1) }
+func (e Entry) Times() int64 { return min(max(e.Count, 1), maxTimes) }
 
 // Took says how long a run took, such as 1m30s. It is empty while the run has not ended, and 0s if its start is not known.
 func (e Entry) Took() string {
@@ -77,14 +80,14 @@ func (e Entry) joins(next Entry) bool {
 	return !e.Outcome.HasJob() && e.Outcome == next.Outcome && e.Reason == next.Reason && !e.Manual && !next.Manual
 }
 
-// Bounded returns the entry with bounded texts. An unknown reason becomes RefusedOtherwise.
+// Bounded returns the entry with bounded texts and a bounded count. An unknown reason becomes RefusedOtherwise.
 func (e Entry) Bounded() Entry {
 	e.Message, e.ResultReason = Bounded(e.Message), Bounded(e.ResultReason)
 	if e.Reason != "" && !slices.Contains(Reasons, e.Reason) {
 		e.Reason = RefusedOtherwise
 	}
 	e.Outcome, e.Result, e.Job = Outcome(Bounded(string(e.Outcome))), Result(Bounded(string(e.Result))), Bounded(e.Job)
-	e.Asked = e.Asked.Bounded()
+	e.Asked, e.Count = e.Asked.Bounded(), min(max(e.Count, 0), maxTimes)
 	return e
 }
 

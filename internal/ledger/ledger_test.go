@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,4 +45,22 @@ func TestWhichRowsAreJoined(t *testing.T) {
 	assert.Equal(t, []ledger.Tally{{Outcome: ledger.SkippedSuperseded, Times: 3}, {Outcome: ledger.Started, Times: 1}}, tallies)
 	_, tallies = rest.Tallied()
 	assert.Empty(t, tallies)
+}
+
+// A state and a status may be forged. What is counted is tallied by a metric, which a negative number would end the process.
+func TestForgedCountsStayCounts(t *testing.T) {
+	for name, count := range map[string]int64{"far too many": math.MaxInt64, "fewer than none": math.MinInt64} {
+		t.Run(name, func(t *testing.T) {
+			first, second := skipped("10:00"), skipped("12:00")
+			first.Until, first.Count = at("11:00"), count
+			second.Until, second.Count = at("13:00"), count
+			apart := started("14:00", "a")
+			forged, tallies := ledger.Ledger{}.Record(first, closed).Record(apart, closed).Record(second, closed).Tallied()
+			for _, tally := range tallies {
+				assert.Positive(t, tally.Times)
+			}
+			assert.Positive(t, ledger.Ledger{Entries: []ledger.Entry{first}}.Record(second, closed).Entries[0].Times())
+			assert.Len(t, forged.Entries, 3)
+		})
+	}
 }

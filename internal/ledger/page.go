@@ -215,7 +215,7 @@ func (e Entry) RecentRun() ostinatov1.RecentRun {
 // entryOf is the inverse of RecentRun, but for when it was known that a run did not start.
 func entryOf(row ostinatov1.RecentRun) Entry {
 	entry := Entry{
-		Scheduled: row.ScheduledTime.UTC(), Until: Time(row.Until), Count: max(row.Count, 0), Recorded: Time(row.StartTime),
+		Scheduled: row.ScheduledTime.UTC(), Until: Time(row.Until), Count: row.Count, Recorded: Time(row.StartTime),
 		Outcome: Outcome(row.Outcome), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
 		Job: row.JobName, Asked: Asked{By: row.By, Through: row.Through, Changed: row.Changed},
 		End: End{Result(row.Result), row.ResultReason, Time(row.EndTime), max(row.FailedAttempts, 0)},
@@ -223,10 +223,11 @@ func entryOf(row ostinatov1.RecentRun) Entry {
 	return entry.Bounded()
 }
 
-// Restored returns the ledger with what the object's status has of it.
-func Restored(status ostinatov1.CronJobStatus) Ledger {
+// Restored returns the ledger with what the object's status has of it. The status is later than the ledger, which may have rows
+// that the status has no room for.
+func (l Ledger) Restored(status ostinatov1.CronJobStatus) Ledger {
 	var entries []Entry
-	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), MaxRecentRuns)] {
+	for _, row := range slices.Backward(status.RecentRuns[:min(len(status.RecentRuns), MaxRecentRuns)]) {
 		// A row that Ostinato has not written can't be written again.
 		if slices.Contains(Outcomes, Outcome(row.Outcome)) {
 			entries = append(entries, entryOf(row))
@@ -237,12 +238,36 @@ func Restored(status ostinatov1.CronJobStatus) Ledger {
 	if last := Time(status.LastScheduleTime); last.After(accounted) {
 		accounted = last
 	}
-	entries = slices.DeleteFunc(entries, func(e Entry) bool {
-		anew := !e.Manual && !e.Outcome.HasJob() && status.AccountedUntil != nil && e.Scheduled.After(accounted)
-		return e.Outcome == Queued || anew
-	})
-	slices.Reverse(entries)
-	return Ledger{Entries: entries}
+	isComputedAnew := func(e Entry) bool {
+		later := !e.Manual && !e.Outcome.HasJob() && status.AccountedUntil != nil && e.Scheduled.After(accounted)
+		return e.Outcome == Queued || later
+	}
+	entries = slices.DeleteFunc(entries, isComputedAnew)
+	rest := slices.DeleteFunc(slices.Clone(l.Entries), isComputedAnew)
+	// later are the rows after the last one that the status has too.
+	var later []Entry
+	shared := false
+	for i, entry := range slices.Backward(entries) {
+		for at, former := range slices.Backward(rest) {
+			if former.isRowOf(entry) {
+				entries[i].Sequence, entries[i].Recorded = former.Sequence, former.Recorded
+				if !shared {
+					shared, rest, later = true, rest[:at+1], slices.Clone(rest[at+1:])
+				}
+				rest = slices.Delete(rest, at, at+1)
+				break
+			}
+		}
+	}
+	return Ledger{Entries: slices.Concat(rest, entries, later), Dropped: l.Dropped, Archive: l.Archive}.bound()
+}
+
+// isRowOf reports whether an entry of a status is about the same run, or the same stretch of times.
+func (e Entry) isRowOf(row Entry) bool {
+	if e.Outcome.HasJob() || row.Outcome.HasJob() {
+		return e.Job == row.Job
+	}
+	return e.Outcome == row.Outcome && e.Manual == row.Manual && e.Scheduled.Truncate(time.Second).Equal(row.Scheduled)
 }
 
 // Timestamp renders a time as the API does: UTC, whole seconds, nil for zero.

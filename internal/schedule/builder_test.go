@@ -170,7 +170,7 @@ func restored(
 ) *cluster {
 	identity := schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: created}
 	return &cluster{
-		t: t, spec: spec, now: created, status: status, state: schedule.NewState(identity, status, finished),
+		t: t, spec: spec, now: created, status: status, state: schedule.NewState(identity, status, ledger.Ledger{}, finished),
 	}
 }
 

@@ -232,7 +232,7 @@ func TestOnlyARunThatWaitsIsTalliedAsQueued(t *testing.T) {
 
 func TestAReasonThatNobodyGivesIsAnAnswerOfSomeKind(t *testing.T) {
 	evil := ostinatov1.RecentRun{ScheduledTime: metav1.NewTime(at("09:00")), Outcome: string(ledger.FailedToCreate), Reason: "Evil"}
-	state := schedule.NewState(schedule.Identity{}, ostinatov1.CronJobStatus{RecentRuns: []ostinatov1.RecentRun{evil}}, nil)
+	state := schedule.NewState(schedule.Identity{}, ostinatov1.CronJobStatus{RecentRuns: []ostinatov1.RecentRun{evil}}, ledger.Ledger{}, nil)
 	if len(state.Ledger.Entries) != 1 || state.Ledger.Entries[0].Reason != ledger.RefusedOtherwise {
 		t.Errorf("ledger %+v", state.Ledger.Entries)
 	}

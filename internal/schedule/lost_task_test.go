@@ -2,7 +2,9 @@ package schedule_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,7 +15,7 @@ import (
 // overtake has the state begin anew from a status of the generation, as after the loss of the task that wrote it.
 func (c *cluster) overtake(generation int64, status ostinatov1.CronJobStatus) *cluster {
 	status.Revision, status.ObservedGeneration = 1, generation
-	read := schedule.NewState(c.state.Identity, status, nil)
+	read := schedule.NewState(c.state.Identity, status, c.state.Ledger, nil)
 	c.state = schedule.BeginAnew(c.state, read, status, c.spec.Generation, nil, c.now).State
 	return c
 }
@@ -54,6 +56,25 @@ func TestAStateWhoseTaskIsLostKeeps(t *testing.T) {
 		if !c.spec.Suspend {
 			t.Errorf("the CronJob goes on after %d failures", c.state.ConsecutiveFailures)
 		}
+	})
+	t.Run("the rows that the status has no room for", func(t *testing.T) {
+		c := newCluster(t, cronSpec("*/10 * * * *"), at("09:55"))
+		for range 20 {
+			c.state = schedule.RefuseTrigger(c.state, schedule.TriggerRequest{}, "unreadable", at("09:57"))
+		}
+		for now := at("10:00"); now.Before(at("11:00")); now = now.Add(10 * time.Minute) {
+			c.at(now)
+		}
+		before := c.state.Ledger.Entries
+		status := schedule.StatusOf(c.state, c.spec)
+		// The lost task has started one more run.
+		written := *c
+		written.at(at("11:00"))
+		c.overtake(c.spec.Generation, schedule.StatusOf(written.state, c.spec))
+		wantStrings(t, "ledger", c.ledger(), written.ledger()...)
+		assert.Equal(t, before, c.state.Ledger.Entries[:len(before)])
+		c.overtake(c.spec.Generation+1, status)
+		wantStrings(t, "ledger after a restore of the object", c.ledger(), written.ledger()...)
 	})
 }
 

@@ -260,7 +260,7 @@ func checkRestored(t *rapid.T, c *cluster) {
 		// What waits, or whose start is unclear, is computed anew with what came after it.
 		return
 	}
-	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, nil), c.spec)
+	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, ledger.Ledger{}, nil), c.spec)
 	if !reflect.DeepEqual(again.RecentRuns, status.RecentRuns) || again.LastOutcome != status.LastOutcome ||
 		again.ConsecutiveFailures != status.ConsecutiveFailures || !again.LastFailureTime.Equal(status.LastFailureTime) {
 		t.Fatalf("restored:\n%+v\nwant\n%+v", again, status)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -51,7 +52,7 @@ func TestTheNewerStateWins(t *testing.T) {
 // What an overtaken state becomes: that of the object, with what is still to be done.
 func TestAStateThatIsOvertakenBeginsAnew(t *testing.T) {
 	identity := schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: at("09:30")}
-	old := schedule.NewState(identity, ostinatov1.CronJobStatus{Revision: 7}, nil)
+	old := schedule.NewState(identity, ostinatov1.CronJobStatus{Revision: 7}, ledger.Ledger{}, nil)
 	old = schedule.AddTrigger(old, schedule.TriggerRequest{}, at("10:01"))
 	generation, rows := int64(1), []ostinatov1.RecentRun{{Outcome: "SkippedSuspended"}}
 	begin := func(revision int64, active ...string) schedule.Overtaken {
@@ -59,7 +60,7 @@ func TestAStateThatIsOvertakenBeginsAnew(t *testing.T) {
 		for _, name := range active {
 			status.Active = append(status.Active, corev1.ObjectReference{Kind: "Job", Name: name})
 		}
-		return schedule.BeginAnew(old, schedule.NewState(identity, status, nil), status, 1, []string{"the signal suspend"}, at("10:02"))
+		return schedule.BeginAnew(old, schedule.NewState(identity, status, ledger.Ledger{}, nil), status, 1, []string{"the signal suspend"}, at("10:02"))
 	}
 	t.Run("a write of a workflow task that was lost leaves what was heard to be done", func(t *testing.T) {
 		for _, revision := range []int64{8, 10} {
@@ -100,7 +101,7 @@ func TestAStateThatIsOvertakenBeginsAnew(t *testing.T) {
 			t.Fatalf("%+v", anew)
 		}
 		status := ostinatov1.CronJobStatus{Revision: 50_000_000}
-		if again := schedule.BeginAnew(anew.State, schedule.NewState(identity, status, nil), status, 1, nil, at("10:03")); !again.Dropped {
+		if again := schedule.BeginAnew(anew.State, schedule.NewState(identity, status, ledger.Ledger{}, nil), status, 1, nil, at("10:03")); !again.Dropped {
 			t.Errorf("it is taken over again: %+v", again)
 		}
 	})
@@ -108,7 +109,7 @@ func TestAStateThatIsOvertakenBeginsAnew(t *testing.T) {
 		state, now := old, at("10:02")
 		for number := range int64(3) {
 			status := ostinatov1.CronJobStatus{Revision: state.Basis.Revision + 50}
-			anew := schedule.BeginAnew(state, schedule.NewState(identity, status, nil), status, 1, nil, now)
+			anew := schedule.BeginAnew(state, schedule.NewState(identity, status, ledger.Ledger{}, nil), status, 1, nil, now)
 			if contested := schedule.Contested(anew.State, now); contested != (number == 2) {
 				t.Errorf("overtaken %d times: contested %v", number+1, contested)
 			}
@@ -151,7 +152,7 @@ func TestAnOvertakenStateKeepsTheRunWhoseCreateIsUnclear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := unclearAt(t, true)
 			test.status.Revision = 1
-			read := schedule.NewState(c.state.Identity, test.status, nil)
+			read := schedule.NewState(c.state.Identity, test.status, ledger.Ledger{}, nil)
 			c.state = schedule.BeginAnew(c.state, read, test.status, 1, nil, at("10:00:02")).State
 			c.edit(at("10:00:05"), suspended)
 			wantTime(t, "wake", c.wake, test.wake)
@@ -169,7 +170,7 @@ func TestAnOvertakenStateKeepsAJobThatMayBeMadeAgain(t *testing.T) {
 		for index := range ended {
 			ended[index].Run.Unclear = time.Time{} // No Job says that.
 		}
-		c.state = schedule.BeginAnew(c.state, schedule.NewState(c.state.Identity, status, ended), status, 1, nil, c.now).State
+		c.state = schedule.BeginAnew(c.state, schedule.NewState(c.state.Identity, status, ledger.Ledger{}, ended), status, 1, nil, c.now).State
 	}
 	kept := func(t *testing.T, c *cluster) {
 		t.Helper()

@@ -187,8 +187,8 @@ func (b Backoff) Next(now time.Time) Backoff {
 }
 
 // NewState returns the state of a CronJob whose workflow starts anew, from its status and the Jobs that have finished; it
-// leaves out those that are gone. A run that the status does not know was started by a workflow that could not write it.
-func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finished) State {
+// leaves out those that are gone. former is the ledger of a state that the status has overtaken, else empty. A run that the status does not know was started by a workflow that could not write it.
+func NewState(identity Identity, status ostinatov1.CronJobStatus, former ledger.Ledger, ended []Finished) State {
 	identity.Created = identity.Created.UTC()
 	state := State{
 		Identity:            identity,
@@ -196,7 +196,7 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 		LastSuccessful:      ledger.Time(status.LastSuccessfulTime),
 		Settled:             ledger.Time(status.AccountedUntil),
 		Basis:               Basis{Revision: max(status.Revision, 0)},
-		Ledger:              ledger.Restored(status),
+		Ledger:              former.Restored(status),
 		LastFailure:         ledger.Time(status.LastFailureTime),
 		ConsecutiveFailures: max(status.ConsecutiveFailures, 0),
 		Forgiven:            max(status.ConsecutiveFailures, 0),

@@ -175,7 +175,7 @@ func TestTheJudgementIsRestoredFromTheObject(t *testing.T) {
 // A worker of the version before leaves the question out of its answer.
 func TestAnAnswerWithoutAJudgement(t *testing.T) {
 	spec, now := cronSpec("0 * * * *"), at("09:30:05")
-	state := schedule.NewState(schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: at("09:30")}, ostinatov1.CronJobStatus{}, nil)
+	state := schedule.NewState(schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: at("09:30")}, ostinatov1.CronJobStatus{}, ledger.Ledger{}, nil)
 	state = schedule.Take(state, spec, schedule.Evaluate(spec, state, now))
 	plan := schedule.Decide(state, spec, now)
 	if !plan.Judge || plan.Status == nil {

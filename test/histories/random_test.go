@@ -54,7 +54,7 @@ func drawStep(t *rapid.T, minutes int) step {
 	distance := rapid.SampledFrom([]time.Duration{-3500 * time.Millisecond, -1500 * time.Millisecond, -500 * time.Millisecond, 500 * time.Millisecond,
 		4500 * time.Millisecond, 9500 * time.Millisecond, 25 * time.Second}).Draw(t, "distance")
 	does := step{At: 30*time.Second + time.Duration(minute)*time.Minute + distance}
-	kinds := []string{"suspend", "resume", "trigger", "refuse", "outage", "accept", "delete", "continue"}
+	kinds := []string{"suspend", "resume", "trigger", "trigger often", "refuse", "outage", "accept", "delete", "continue"}
 	edits := []string{"suspend edit", "resume edit", "schedule", "policy", "template"}
 	does.Does = rapid.SampledFrom(append(edits, kinds...)).Draw(t, "kind")
 	switch does.Does {

@@ -118,6 +118,11 @@ func (w *world) perform(s step) {
 	case "trigger":
 		w.record.triggers++
 		w.tell(play.Signal{Name: protocol.TriggerSignal})
+	case "trigger often":
+		// The status has no room for so many rows.
+		for n := range 12 {
+			w.agenda.Plan(time.Now().Add(time.Duration(n)*100*time.Millisecond), func() { w.perform(step{Does: "trigger"}) })
+		}
 	case "suspend", "resume":
 		w.record.signals = append(w.record.signals, steered{time.Now().UTC(), s.Does == "suspend"})
 		w.tell(play.Signal{Name: s.Does})

@@ -139,6 +139,11 @@ func ordinary() []scenario {
 			Steps: []step{{At: 255 * time.Second, Does: "outage"}, templated(258 * time.Second), {At: 269 * time.Second, Does: "accept"}},
 		},
 		{
+			Name: "more triggers than the status has rows", Spec: cron("*/5 * * * *", batchv1.ForbidConcurrent),
+			Begins: at("00:00:30"), Lasts: 12 * time.Minute, Courses: []course{{Takes: 7 * time.Minute}},
+			Steps: []step{{At: 300 * time.Second, Does: "trigger often"}, {At: 570 * time.Second, Does: "resume"}},
+		},
+		{
 			Name: "a deadline that a crash outlasts", Spec: hasty, Begins: at("00:00:30"), Lasts: 12 * time.Minute,
 		},
 		{
