@@ -140,6 +140,8 @@ func (c *cluster) answeredWith(request asked, err error) error {
 	switch {
 	case request.what == "create jobs" && !request.dryRun:
 		c.note(taken{what: "refused", name: request.name, err: err})
+	case request.what == "get cronjobs":
+		c.note(taken{what: "unread", name: request.name, err: err})
 	case request.what == "delete jobs":
 		c.note(taken{what: "left", name: request.name, err: err})
 	}

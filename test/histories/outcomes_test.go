@@ -429,16 +429,19 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 			return "the CronJob was suspended then"
 		}
 	case entry.Outcome == ledger.FailedToCreate:
-		if !o.refused(first, entry.Recorded) && !removed {
+		// An attempt reads the CronJob before it creates its Job.
+		unread := entry.Reason == ledger.ServerError && o.answered("unread", first, entry.Recorded)
+		if !o.answered("refused", first, entry.Recorded) && !unread && !removed {
 			return "the API server refused nothing"
 		}
 	}
 	return ""
 }
 
-// refused reports whether the API server has refused creates of Jobs at some time of a stretch.
-func (o outcome) refused(from, to time.Time) bool {
+// answered reports whether an answer at some time of a stretch was an error: "refused" is one to a create of a Job, "unread" one to
+// a read of the CronJob.
+func (o outcome) answered(what string, from, to time.Time) bool {
 	return slices.ContainsFunc(o.taken, func(one taken) bool {
-		return one.what == "refused" && !one.at.Before(from) && !one.at.After(to.Add(time.Second))
+		return one.what == what && !one.at.Before(from) && !one.at.After(to.Add(time.Second))
 	})
 }
