@@ -19,6 +19,7 @@ import (
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	core "ostinato.dev/ostinato/internal/schedule"
 )
@@ -48,7 +49,7 @@ func playOurs(t *testing.T, s scenario) []line {
 	o.spec = core.SpecOf(o.cronJob)
 	o.state = core.NewState(core.Identity{
 		Namespace: o.cronJob.Namespace, Name: o.cronJob.Name, UID: string(o.cronJob.UID), Created: o.cronJob.CreationTimestamp.Time,
-	}, o.cronJob.Status, o.finished())
+	}, o.cronJob.Status, ledger.Ledger{}, o.finished())
 	o.miss()
 	o.state = core.RecoverJobs(o.state, o.sightings())
 	o.plan()
