@@ -105,7 +105,7 @@ func New(options Options) *Activities {
 		namespaces:   lru.New(maxNamespaces),
 		herds:        herd.New(options.Clock, cmp.Or(options.MaxHeld, 1000), options.Weights),
 		lists:        herd.NewFairSemaphore(maxLists, options.Weights),
-		statusWrites: herd.NewFairSemaphore(maxStatusWrites, options.Weights),
+		statusWrites: herd.NewTurns(options.Weights),
 		refusedLog:   rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
 		cronJobCache: lru.New(maxKnownCronJobs),
 		noLogs:       cache.NewLRUExpireCacheWithClock(maxAway+1, options.Clock),

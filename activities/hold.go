@@ -36,11 +36,11 @@ func (a *Activities) early(start schedule.Start) time.Duration {
 	return max(start.Scheduled.Sub(a.Clock.Now()), 0)
 }
 
-// givenBack is the error of an attempt whose run has not come due, to be repeated after a time.
+// givenBack is the error of an attempt for which the time of the run, or its turn, has not come. It is to be repeated after a time.
 func (a *Activities) givenBack(reason string, start schedule.Start, retry time.Duration) error {
 	a.Metrics.startsGivenBack.WithLabelValues(reason).Inc()
-	return temporal.NewApplicationErrorWithOptions("the time of the run of "+start.Scheduled.UTC().Format(time.RFC3339)+" has not come",
-		TooEarlyErrorType, temporal.ApplicationErrorOptions{NextRetryDelay: retry})
+	return temporal.NewApplicationErrorWithOptions("the time of the run of "+start.Scheduled.UTC().Format(time.RFC3339)+
+		" has not come, or there is no room for it", TooEarlyErrorType, temporal.ApplicationErrorOptions{NextRetryDelay: retry})
 }
 
 // hold waits until the time of the run has come, by the clock of this process. Where too many wait, the attempt is repeated when

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -99,6 +100,32 @@ func TestFailedDeletes(t *testing.T) {
 	if len(result.Pruned) != 0 || s.cronJob().Status.ObservedGeneration != 3 {
 		t.Errorf("history clean-up that failed stops the status: %+v", result)
 	}
+}
+
+// An earlier attempt had no answer, and its Job is there.
+func TestARunWhoseJobIsThereHasStarted(t *testing.T) {
+	replacing := func() protocol.StartRunRequest {
+		request := startRequest()
+		request.Replace = []schedule.Delete{{Name: "old", UID: "old-uid", Replaced: true}}
+		return request
+	}
+	t.Run("if the delete of the run that it replaces is refused", func(t *testing.T) {
+		s := newStage(t, []runtime.Object{cronJobsJob("old"), cronJobsJob(start().Name)}, []*ostinatov1.CronJob{concurrent(batchv1.ReplaceConcurrent)})
+		s.refuse("delete", "jobs", -1, apierrors.NewForbidden(jobs, "old", errors.New("no")))
+		result := must[protocol.StartRunResult](s, protocol.StartRunActivity, replacing())
+		if result.Started == nil || result.Refused != nil || !result.StatusLeft {
+			t.Errorf("result %+v", result)
+		}
+	})
+	t.Run("and the run that it replaces is gone", func(t *testing.T) {
+		cronJob := concurrent(batchv1.ReplaceConcurrent)
+		cronJob.Status.Active = []corev1.ObjectReference{{Name: start().Name, UID: types.UID(start().Name + "-uid")}}
+		s := newStage(t, []runtime.Object{cronJobsJob(start().Name)}, []*ostinatov1.CronJob{cronJob})
+		result := must[protocol.StartRunResult](s, protocol.StartRunActivity, replacing())
+		if result.Started == nil || !slices.Equal(result.Replaced, []string{"old"}) {
+			t.Errorf("result %+v", result)
+		}
+	})
 }
 
 // A Job may change between the read and the delete of it, which only the API server can tell.

@@ -45,10 +45,12 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	}
 	err := s.start(ctx)
 	application, _ := errors.AsType[*temporal.ApplicationError](err)
+	if application != nil && application.Type() == RefusedErrorType {
+		err = s.refusedToReplace(ctx, application.Message())
+		application, _ = errors.AsType[*temporal.ApplicationError](err)
+	}
 	switch {
 	case err == nil:
-	case application != nil && application.Type() == RefusedErrorType:
-		s.result.Refused = refuse(ledger.RefusedOtherwise, "%s", application.Message())
 	case application != nil && application.Type() == KubernetesAnswerErrorType:
 		s.result.Unclear = application.Message()
 	case ctx.Err() != nil && !stopping(ctx):
@@ -280,6 +282,17 @@ func (s *startAttempt) writeStatus(ctx context.Context) {
 	}
 }
 
+// refusedToReplace refuses the run because the delete of a Job that it replaces was refused. The run has started if an earlier
+// attempt has made its Job.
+func (s *startAttempt) refusedToReplace(ctx context.Context, message string) error {
+	made, err := s.made(ctx, s.object, false)
+	if err == nil && !made {
+		s.result.Refused = refuse(ledger.RefusedOtherwise, "%s", message)
+	}
+	s.result.StatusLeft = made
+	return err
+}
+
 // judge says why the run may not be started for the CronJob as it now is, whatever a plan says, before anything is deleted for
 // it. The run has started if an earlier attempt has made its Job.
 func (s *startAttempt) judge(ctx context.Context) error {
@@ -289,10 +302,14 @@ func (s *startAttempt) judge(ctx context.Context) error {
 		return err
 	}
 	made, err := s.made(ctx, s.object, inStatus)
-	if err == nil && !made {
-		s.result.Refused = refused
+	if err != nil {
+		return err
 	}
-	return err
+	if made {
+		return s.replace(ctx, s.object, true)
+	}
+	s.result.Refused = refused
+	return nil
 }
 
 func (s *startAttempt) refuseStart(ctx context.Context) (*protocol.Refusal, error) {

@@ -159,10 +159,6 @@ func notWritten(ctx context.Context, cronJob *ostinatov1.CronJob, err error) pro
 	return protocol.WriteStatusResult{StatusFailed: k8s.Bounded(err.Error())}
 }
 
-// maxStatusWrites bounds the statuses of CronJobs that a process writes at a time: the API server is no faster with
-// more, and what does not get its turn in time costs it nothing.
-const maxStatusWrites = 64
-
 // maxStatusTries bounds how often a status is written to a CronJob that others write to meanwhile.
 const maxStatusTries = 5
 
