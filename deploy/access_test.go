@@ -55,7 +55,6 @@ var rights = map[string]struct {
 		"create leases.coordination.k8s.io",
 		"get,update leases.coordination.k8s.io [ostinato-bridge]",
 	}},
-	"ostinato-bridge-takeover": {folder: "components/takeover-jobs/rbac", kind: "ClusterRole", account: "ostinato-bridge", rules: []string{"delete jobs.batch"}},
 	"ostinato-worker-takeover": {folder: "components/takeover-jobs/rbac", kind: "ClusterRole", account: "ostinato-worker", rules: []string{"take-over jobs.batch"}},
 	"ostinato-bridge-probe": {
 		folder: "components/takeover-jobs", kind: "Role", account: "ostinato-bridge", namespace: probe, rules: []string{"get,list,create,delete jobs.batch"},
@@ -187,36 +186,32 @@ func TestFlowsAreOfTheServiceAccounts(t *testing.T) {
 // Every policy is of one service account, or of both, in force, and refuses what it can't judge.
 func TestThePoliciesAreInForce(t *testing.T) {
 	const both = ""
-	for folder, want := range map[string]map[string]string{
-		"base": {
-			"ostinato-events": both, "ostinato-jobs-status": both, "ostinato-cronjobs-status": both, "ostinato-native-cronjobs-status": both,
-			"ostinato-worker-pods": "ostinato-worker", "ostinato-worker-jobs": "ostinato-worker", "ostinato-worker-cronjobs": "ostinato-worker",
-			"ostinato-bridge-cronjobs": "ostinato-bridge",
-		},
-		"components/takeover-jobs": {"ostinato-bridge-jobs": "ostinato-bridge"},
-	} {
-		bound := map[string]bool{}
-		for _, binding := range objectsOf[admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, folder, "ValidatingAdmissionPolicyBinding") {
-			assert.Equal(t, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}, binding.Spec.ValidationActions, binding.Name)
-			assert.Nil(t, binding.Spec.MatchResources, binding.Name)
-			bound[binding.Spec.PolicyName] = true
+	want := map[string]string{
+		"ostinato-events": both, "ostinato-jobs-status": both, "ostinato-cronjobs-status": both, "ostinato-native-cronjobs-status": both,
+		"ostinato-worker-pods": "ostinato-worker", "ostinato-worker-jobs": "ostinato-worker", "ostinato-worker-cronjobs": "ostinato-worker",
+		"ostinato-bridge-cronjobs": "ostinato-bridge",
+	}
+	bound := map[string]bool{}
+	for _, binding := range objectsOf[admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, "base", "ValidatingAdmissionPolicyBinding") {
+		assert.Equal(t, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}, binding.Spec.ValidationActions, binding.Name)
+		assert.Nil(t, binding.Spec.MatchResources, binding.Name)
+		bound[binding.Spec.PolicyName] = true
+	}
+	policies := objectsOf[admissionregistrationv1.ValidatingAdmissionPolicy](t, "base", "ValidatingAdmissionPolicy")
+	assert.Len(t, policies, len(want))
+	for _, policy := range policies {
+		assert.True(t, bound[policy.Name], policy.Name)
+		assert.Equal(t, admissionregistrationv1.Fail, *policy.Spec.FailurePolicy, policy.Name)
+		require.Len(t, policy.Spec.MatchConditions, 1, policy.Name)
+		account, known := want[policy.Name]
+		assert.True(t, known, policy.Name)
+		matched := fmt.Sprintf("request.userInfo.username == %q", "system:serviceaccount:"+system+":"+account)
+		if account == both {
+			matched = fmt.Sprintf("request.userInfo.username in [%q, %q]", "system:serviceaccount:"+system+":ostinato-worker", "system:serviceaccount:"+system+":ostinato-bridge")
 		}
-		policies := objectsOf[admissionregistrationv1.ValidatingAdmissionPolicy](t, folder, "ValidatingAdmissionPolicy")
-		assert.Len(t, policies, len(want))
-		for _, policy := range policies {
-			assert.True(t, bound[policy.Name], policy.Name)
-			assert.Equal(t, admissionregistrationv1.Fail, *policy.Spec.FailurePolicy, policy.Name)
-			require.Len(t, policy.Spec.MatchConditions, 1, policy.Name)
-			account, known := want[policy.Name]
-			assert.True(t, known, policy.Name)
-			matched := fmt.Sprintf("request.userInfo.username == %q", "system:serviceaccount:"+system+":"+account)
-			if account == both {
-				matched = fmt.Sprintf("request.userInfo.username in [%q, %q]", "system:serviceaccount:"+system+":ostinato-worker", "system:serviceaccount:"+system+":ostinato-bridge")
-			}
-			assert.Equal(t, matched, policy.Spec.MatchConditions[0].Expression, policy.Name)
-			for _, validation := range policy.Spec.Validations {
-				assert.NotEmpty(t, validation.Message, policy.Name)
-			}
+		assert.Equal(t, matched, policy.Spec.MatchConditions[0].Expression, policy.Name)
+		for _, validation := range policy.Spec.Validations {
+			assert.NotEmpty(t, validation.Message, policy.Name)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestTheMetricsThatPagesNameExist(t *testing.T) {
 	require.NoError(t, err)
 	paths, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
 	require.NoError(t, err)
-	named := regexp.MustCompile("`((?:ostinato|job_controller|cronjob_controller|ttl_after_finished)_[a-z_]*[a-z])(?:`|\\{)")
+	named := regexp.MustCompile("`((?:ostinato|job_controller|cronjob_controller)_[a-z_]*[a-z])(?:`|\\{)")
 	found := 0
 	for _, path := range paths {
 		text, err := os.ReadFile(path)

@@ -170,7 +170,7 @@ func (b *Bridge) newController() *controller {
 	limiter := func(share float64, burst int) flowcontrol.RateLimiter {
 		return flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*share), burst)
 	}
-	c := &controller{
+	return &controller{
 		Bridge:        b,
 		sweepLimiter:  limiter(1, max(1, int(settings.SweepRate/10))),
 		ensureLimiter: limiter(ensureShare, 1),
@@ -181,10 +181,6 @@ func (b *Bridge) newController() *controller {
 		busy:          keymutex.NewHashed(locks),
 		rivalLog:      flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/builtInLogPeriod.Seconds()), 1, b.Clock),
 	}
-	if b.objects.owner.takeOver.Jobs {
-		c.expiring = newQueue(ttlQueue, b.Options)
-	}
-	return c
 }
 
 // kindPoll is how often the API server is asked for the kind CronJob while it does not have it.

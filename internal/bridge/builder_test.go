@@ -142,10 +142,6 @@ func statusBy(manager string, seconds int) func(*batchv1.Job) {
 	}
 }
 
-func ttl(seconds int32) func(*batchv1.Job) {
-	return func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &seconds }
-}
-
 // ofNativeCronJob makes the Job a child of a CronJob of batch/v1.
 func ofNativeCronJob(j *batchv1.Job) {
 	j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "native", UID: "n1", Controller: ptr.To(true)}}

@@ -83,9 +83,7 @@ type controller struct {
 	cronJobsUpTo, jobsUpTo string
 
 	main, sweep, reminders *queue.Queue[key]
-	// expiring has the finished Jobs with a TTL; it is nil where Jobs are not taken over.
-	expiring *queue.Queue[key]
-	busy     keymutex.KeyMutex
+	busy                   keymutex.KeyMutex
 	// rivalLog bounds the lines about the built-in controllers' writes.
 	rivalLog flowcontrol.PassiveRateLimiter
 
@@ -127,9 +125,6 @@ func (c *controller) run(ctx context.Context) error {
 	group.Go(func() { c.every(ctx, ensurePeriod, c.makeRound) })
 	if c.Config.SweepInterval > 0 {
 		group.Go(func() { c.every(ctx, c.Config.SweepInterval, c.sweepAll) })
-	}
-	if c.expiring != nil {
-		group.Go(func() { c.expiring.Run(ctx, ttlWorkers, c.handleExpiring) })
 	}
 	group.Wait()
 	return nil

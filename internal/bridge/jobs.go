@@ -2,13 +2,9 @@ package bridge
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/jobwatch"
@@ -70,65 +66,4 @@ func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision de
 	}
 	c.Metrics.sent("job-spec", "any")
 	return true, nil
-}
-
-const (
-	// ttlQueue is the name upstream's TTL controller gives its queue.
-	ttlQueue = "ttl_jobs_to_delete"
-	// ttlWorkers is how many Jobs are looked at at a time, as upstream.
-	ttlWorkers = 5
-)
-
-// expire queues a Job that is added or changed and that has a TTL. All that there is to know of it is in the object, so
-// a new leader goes on where another stopped, and one more beside it does no harm.
-func (c *controller) expire(job *batchv1.Job) {
-	if c.expiring != nil && hasTTL(job) {
-		c.expiring.Add(jobKey(job))
-	}
-}
-
-// handleExpiring deletes a Job whose time is over, or returns when to look again.
-func (c *controller) handleExpiring(ctx context.Context, item key) (again time.Duration, err error) {
-	defer func() {
-		if err != nil {
-			c.Logger.Warn("finished Job not cleaned up, will be repeated", "namespace", item.Namespace, "name", item.Name,
-				"failures", c.expiring.Failures(item)+1, "error", err)
-		}
-	}()
-	decision, err := decideTTL(c.objects.job(item.NamespacedName), c.Clock.Now())
-	if decision.skewed {
-		c.Logger.Warn("Job has finished in the future, so clocks differ; it is cleaned up later", "namespace", item.Namespace, "name", item.Name)
-	}
-	if err != nil || decision.expired.IsZero() {
-		return decision.again, err
-	}
-	// A call in progress when the process is told to stop may end.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-	defer cancel()
-	// The TTL may have been changed, or the Job be another one, since.
-	object, err := c.live(ctx, item)
-	if err != nil {
-		return 0, err
-	}
-	live, _ := object.(*batchv1.Job)
-	if decision, err = decideTTL(live, c.Clock.Now()); err != nil || decision.expired.IsZero() {
-		return decision.again, err
-	}
-	return 0, c.deleteExpired(ctx, live, decision.expired)
-}
-
-func (c *controller) deleteExpired(ctx context.Context, job *batchv1.Job, expired time.Time) error {
-	err := c.Clients.Kubernetes.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
-		PropagationPolicy: ptr.To(metav1.DeletePropagationForeground),
-		Preconditions:     metav1.NewUIDPreconditions(string(job.UID)),
-	})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("delete Job %s/%s of UID %s: %w", job.Namespace, job.Name, job.UID, err)
-	}
-	c.Metrics.ttlDeletion.Observe(c.Clock.Since(expired).Seconds())
-	c.Logger.Debug("deleted a Job whose TTL was over", "namespace", job.Namespace, "name", job.Name, "uid", job.UID)
-	return nil
 }

@@ -29,9 +29,8 @@ type Metrics struct {
 	paused           *prometheus.GaugeVec
 	// ensureSeconds tells how long a Job may be without a workflow.
 	ensureSeconds prometheus.Histogram
-	// external, ttlDeletion and builtInWrites count only where Jobs are taken over, builtInCronJobWrites where CronJobs are.
+	// external and builtInWrites count only where Jobs are taken over, builtInCronJobWrites where CronJobs are.
 	external                            *prometheus.CounterVec
-	ttlDeletion                         prometheus.Histogram
 	builtInWrites, builtInCronJobWrites prometheus.Counter
 	// controllers keeps the values of external's label few: whoever creates Jobs names them.
 	controllers telemetry.LabelValues
@@ -49,9 +48,6 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return register.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		return register.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
-	}
 	m := &Metrics{
 		queues:         telemetry.QueueMetrics(registry),
 		census:         &census{},
@@ -63,17 +59,18 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		messages: counters("ostinato_bridge_messages_total", "Starts and signals that Temporal took, by kind and whether a workflow was running.",
 			"kind", "workflow"),
 		errors: counters("ostinato_bridge_temporal_errors_total", "Starts and signals that failed and are repeated, by kind of error.", "class"),
-		ensureSeconds: histogram("ostinato_bridge_attend_round_duration_seconds",
-			"Time of a round that looks whether every Job under way has its workflow.", prometheus.ExponentialBuckets(0.1, 4, 8)),
+		ensureSeconds: register.NewHistogram(prometheus.HistogramOpts{
+			Name:    "ostinato_bridge_attend_round_duration_seconds",
+			Help:    "Time of a round that looks whether every Job under way has its workflow.",
+			Buckets: prometheus.ExponentialBuckets(0.1, 4, 8),
+		}),
 		toHandBack: gauge("jobs_to_hand_back", "Jobs that are another controller's and whose workflow still runs, since they are not drained."),
 		paused: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_paused_workflows",
 			Help: "Workflows of CronJobs, and of Jobs under way, that somebody has paused in Temporal or pinned to a build of the worker.",
 		}, []string{"kind"}),
-		// These two have upstream's names, labels and buckets (parity 2.15, 2.16).
+		// It has upstream's name and label (parity 2.16).
 		external: counters("job_controller_jobs_by_external_controller_total", "Jobs added that another controller than this one manages.", "controller_name"),
-		ttlDeletion: histogram("ttl_after_finished_controller_job_deletion_duration_seconds",
-			"Time from the end of a Job's TTL to its deletion.", prometheus.ExponentialBuckets(0.1, 2, 14)),
 		builtInWrites: counter("builtin_job_status_writes_total",
 			"Times kube-controller-manager was seen to write the status of a Job taken over: its job controller runs too."),
 		builtInCronJobWrites: counter("builtin_cronjob_status_writes_total",

@@ -226,7 +226,6 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 }
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
-	c.expire(job)
 	if name, external := claim.External(job); external && c.objects.owner.takeOver.Jobs {
 		c.Metrics.external.WithLabelValues(c.Metrics.controllers.Of("controller_name", name)).Inc()
 	}
@@ -244,7 +243,6 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 
 // jobUpdated looks at all that decides, since an edit of an annotation does not raise the generation.
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
-	c.expire(after)
 	if owner := c.objects.owner; owner.takeOver.Jobs && owner.ours(after) && builtInWrote(before, after) {
 		c.reportRival(jobKind, after, c.Metrics.builtInWrites)
 	}

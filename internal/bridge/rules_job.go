@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 	"time"
@@ -99,38 +98,6 @@ func acknowledgedJob(job *batchv1.Job) bool {
 func foreignJob(owner ownership, job *batchv1.Job) bool {
 	_, theirs := builtInWroteLast(job)
 	return !owner.ours(job) || theirs && finished(job)
-}
-
-// ttlDecision says what spec.ttlSecondsAfterFinished asks for now.
-type ttlDecision struct {
-	// expired is when the Job's time was over: it is to be deleted. Zero before, and for a Job that stays.
-	expired time.Time
-	// again is when to look again; 0 means at the next change.
-	again time.Duration
-	// skewed is set when the Job has finished in the future, by this clock.
-	skewed bool
-}
-
-// hasTTL reports whether the Job is to be deleted some time, whoever manages it (parity 2.15).
-func hasTTL(job *batchv1.Job) bool {
-	return job.Spec.TTLSecondsAfterFinished != nil && job.DeletionTimestamp == nil && finished(job)
-}
-
-// decideTTL decides whether a Job has outlived its TTL; nil is one that is gone. After an error, another look may tell more.
-func decideTTL(job *batchv1.Job, now time.Time) (ttlDecision, error) {
-	if job == nil || !hasTTL(job) {
-		return ttlDecision{}, nil
-	}
-	finishedAt := claim.Finished(job).LastTransitionTime
-	if finishedAt.IsZero() {
-		return ttlDecision{}, errors.New("the Job's terminal condition has no lastTransitionTime, so the end of its TTL is unknown")
-	}
-	decision := ttlDecision{skewed: finishedAt.After(now)}
-	end := finishedAt.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second)
-	if decision.again = end.Sub(now); decision.again <= 0 {
-		decision.expired, decision.again = end, 0
-	}
-	return decision, nil
 }
 
 // undrained says why a Job can't be handed back yet, or nothing. The next controller goes by the status alone, and

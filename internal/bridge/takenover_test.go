@@ -1,21 +1,16 @@
 package bridge
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clienttesting "k8s.io/client-go/testing"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -241,95 +236,6 @@ func TestDefaultsAreInTheMessage(t *testing.T) {
 	spec := w.temporal.inputs[0].(protocol.JobInput).Spec
 	assert.EqualValues(t, 7, spec.BackoffBaseSeconds, "the Job's own")
 	assert.Equal(t, w.settings.JobDefaults, spec.Defaults)
-}
-
-// waitGone waits, while the clock runs, until the Job is deleted.
-func (w *world) waitGone(name string) {
-	w.t.Helper()
-	w.eventually(func() bool {
-		w.clock.Step(time.Second)
-		for _, job := range w.jobs("shop") {
-			if job.Name == name {
-				return false
-			}
-		}
-		return true
-	}, "Job "+name+" is deleted")
-}
-
-func TestFinishedJobsAreDeletedWhenTheirTTLIsOver(t *testing.T) {
-	const metric = "ttl_after_finished_controller_job_deletion_duration_seconds"
-	called := func(name string) func(*batchv1.Job) { return func(j *batchv1.Job) { j.Name = name } }
-	t.Run("there before the start, ours and others'", func(t *testing.T) {
-		w := newWorld(t,
-			standalone(complete, ttl(100), called("ours")), standalone(foreign, failed, ttl(100), called("unmarked")),
-			standalone(managedBy("other.example/controller"), complete, ttl(100), called("theirs")),
-			standalone(complete, called("kept")), standalone(running, ttl(0), called("going")),
-		).takingOver().lead()
-		for _, name := range []string{"ours", "unmarked", "theirs"} {
-			w.waitGone(name)
-		}
-		assert.Len(t, w.jobs("shop"), 2)
-		assert.GreaterOrEqual(t, w.clock.Since(after(0)), 120*time.Second)
-		w.eventually(func() bool { return w.measured(metric) == 3 }, "each is measured")
-		for _, action := range w.native.Actions() {
-			if deletion, ok := action.(clienttesting.DeleteAction); ok && action.GetNamespace() == "shop" {
-				options := deletion.GetDeleteOptions()
-				assert.Equal(t, metav1.DeletePropagationForeground, *options.PropagationPolicy)
-				assert.EqualValues(t, "j1", *options.Preconditions.UID)
-			}
-		}
-	})
-	t.Run("at once", func(t *testing.T) {
-		w := newWorld(t).takingOver().lead()
-		w.putJob(standalone(foreign, ttl(0)))
-		w.hears("start " + jobID)
-		w.putJob(standalone(foreign, complete, ttl(0)))
-		w.waitGone("import")
-	})
-	t.Run("shortened after the end", func(t *testing.T) {
-		w := newWorld(t, standalone(complete, ttl(1<<30))).takingOver().lead()
-		w.putJob(standalone(complete, ttl(1<<30), edited))
-		w.putJob(standalone(complete, ttl(1), edited, edited))
-		w.waitGone("import")
-	})
-	t.Run("lengthened after the end: the API server has the last word", func(t *testing.T) {
-		longer := standalone(complete, ttl(1<<30))
-		w := newWorld(t, standalone(complete, ttl(1))).takingOver()
-		asked := make(chan struct{}, 1000)
-		w.native.PrependReactor("get", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			if action.GetNamespace() != "shop" {
-				return false, nil, nil
-			}
-			asked <- struct{}{}
-			return true, longer, nil
-		})
-		w.lead()
-		w.eventually(func() bool { w.clock.Step(time.Second); return len(asked) > 0 }, "the API server is asked")
-		assert.Len(t, w.jobs("shop"), 1)
-	})
-	t.Run("a refusal is waited for", func(t *testing.T) {
-		var refused atomic.Bool
-		refused.Store(true)
-		tries := make(chan struct{}, 1000)
-		w := newWorld(t, standalone(complete, ttl(1))).takingOver()
-		w.native.PrependReactor("delete", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			if action.GetNamespace() != "shop" {
-				return false, nil, nil
-			}
-			tries <- struct{}{}
-			return refused.Load(), nil, errors.New("refused")
-		})
-		w.lead()
-		w.eventually(func() bool { w.clock.Step(time.Second); return len(tries) > 1 }, "tried again")
-		refused.Store(false)
-		w.waitGone("import")
-	})
-	t.Run("not where Jobs are not taken over", func(t *testing.T) {
-		w := newWorld(t, standalone(complete, ttl(0)), standalone(func(j *batchv1.Job) { j.Name = "last" })).lead()
-		w.hears("start job/shop/last")
-		assert.Len(t, w.jobs("shop"), 2)
-	})
 }
 
 func TestJobsOfOtherControllersAreCounted(t *testing.T) {

@@ -47,8 +47,8 @@ const (
 	maxFailurePolicy = 4 << 10
 )
 
-// trimJob, the informer transform of Jobs, keeps what decides when Pods start and the Job ends. Of one that is neither
-// Ostinato's nor a CronJob's of ours it keeps the identity and, where Jobs are taken over, when it is to be deleted.
+// trimJob, the informer transform of Jobs, keeps what decides when Pods start and the Job ends. Of a Job that is neither
+// Ostinato's nor a CronJob's of ours it keeps the identity.
 func (o ownership) trimJob(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
@@ -58,10 +58,6 @@ func (o ownership) trimJob(object any) (any, error) {
 	if _, owned := o.cronJobOf(job); !owned && !o.ours(job) {
 		trimmed.OwnerReferences = nil
 		trimmed.Spec.ManagedBy = job.Spec.ManagedBy
-		if o.takeOver.Jobs {
-			trimmed.Spec.TTLSecondsAfterFinished = job.Spec.TTLSecondsAfterFinished
-			trimmed.Status.Conditions = trimConditions(job.Status.Conditions)
-		}
 		return trimmed, nil
 	}
 	k8s.KeepAnnotations(&trimmed.ObjectMeta, job.Annotations, names.ScheduledTimestampAnnotation, names.InstantiateAnnotation)

@@ -90,12 +90,11 @@ func (c *cluster) start(ctx context.Context, dir string, controller Controller, 
 	return err
 }
 
-// controllerManager says which of its controllers kube-controller-manager runs, at its own default limits. Ostinato has the
-// TTL of the Jobs it took over too.
+// controllerManager says which of its controllers kube-controller-manager runs, at its own default limits.
 func controllerManager(controller Controller) controlplane.ControllerManagerOptions {
 	o := controlplane.ControllerManagerOptions{Enabled: true}
 	if controller == Ostinato {
-		o.Controllers = controlplane.TakeOver + ",-ttl-after-finished-controller"
+		o.Controllers = controlplane.TakeOver
 	}
 	return o
 }

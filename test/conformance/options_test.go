@@ -71,7 +71,7 @@ func TestMistakesAreNamed(t *testing.T) {
 
 func TestOnlyOstinatoTakesControllersOver(t *testing.T) {
 	assert.Empty(t, controllerManager(Builtin).Controllers, "as a real cluster has it")
-	assert.Equal(t, "*,-cronjob-controller,-job-controller,-ttl-after-finished-controller", controllerManager(Ostinato).Controllers)
+	assert.Equal(t, "*,-cronjob-controller,-job-controller", controllerManager(Ostinato).Controllers)
 	assert.Zero(t, controllerManager(Builtin).QPS, "at its own limits")
 }
 

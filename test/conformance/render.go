@@ -13,8 +13,8 @@ const introduction = `<!-- Written by make conformance from docs/conformance/*.j
 # Conformance
 
 Kubernetes' own end-to-end suite, unmodified, judges who reconciles CronJobs and Jobs: kube-controller-manager with its own controllers, or
-Ostinato where kube-controller-manager runs without its job, cronjob and TTL controllers (` + "`--takeover=cronjobs,jobs`" + `). Pods run on a real
-node: kubelet, containerd, runc. The specs are those of ` + "`[sig-apps] CronJob`, `[sig-apps] Job` and `[sig-apps] TTLAfterFinished`" + `; they are
+Ostinato where kube-controller-manager runs without its job and cronjob controllers (` + "`--takeover=cronjobs,jobs`" + `). Pods run on a real node:
+kubelet, containerd, runc. The specs are those of ` + "`[sig-apps] CronJob`, `[sig-apps] Job` and `[sig-apps] TTLAfterFinished`" + `; they are
 selected by these names and by nothing else, so none is left out.
 
 A spec is *not applicable* if it asks for a feature gate that is off, as the API server reports, or if it skipped itself; the reason is

@@ -32,7 +32,7 @@ type Controller string
 const (
 	// Builtin is kube-controller-manager with all its controllers.
 	Builtin Controller = "builtin"
-	// Ostinato is kube-controller-manager without cronjob, job and TTL controller, and Ostinato in their place.
+	// Ostinato is kube-controller-manager without cronjob and job controller, and Ostinato in their place.
 	Ostinato Controller = "ostinato"
 )
 

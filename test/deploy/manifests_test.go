@@ -129,7 +129,7 @@ func TestANamespacedInstallationGivesRightsInItsNamespacesOnly(t *testing.T) {
 			},
 			want: []grant{
 				{"ostinato-bridge", probe, "ostinato-bridge-probe"}, {"ostinato-bridge", system, "ostinato-bridge-lease"},
-				{"ostinato-bridge", "shop", "ostinato-bridge"}, {"ostinato-bridge", "shop", "ostinato-bridge-takeover"},
+				{"ostinato-bridge", "shop", "ostinato-bridge"},
 				{"ostinato-worker", "shop", "ostinato-worker"}, {"ostinato-worker", "shop", "ostinato-worker-takeover"},
 			},
 		},
@@ -138,7 +138,6 @@ func TestANamespacedInstallationGivesRightsInItsNamespacesOnly(t *testing.T) {
 			want: []grant{
 				{"ostinato-bridge", probe, "ostinato-bridge-probe"}, {"ostinato-bridge", probe, "ostinato-bridge-probe-cronjobs"},
 				{"ostinato-bridge", system, "ostinato-bridge-lease"}, {"ostinato-bridge", "shop", "ostinato-bridge"},
-				{"ostinato-bridge", "shop", "ostinato-bridge-takeover"},
 				{"ostinato-worker", "shop", "ostinato-worker"}, {"ostinato-worker", "shop", "ostinato-worker-takeover"},
 				{"ostinato-worker", "shop", "ostinato-worker-takeover-cronjobs"},
 			},

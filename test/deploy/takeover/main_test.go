@@ -20,9 +20,8 @@ import (
 // bridge that was started leads.
 const patience = harness.Recovery
 
-// controllers are those of kube-controller-manager. CronJobs stay its own; TTLs
-// are left out, so that only the bridge can carry them out.
-const controllers = "*,-job-controller,-ttl-after-finished-controller"
+// controllers are those of kube-controller-manager. CronJobs and TTLs stay its own.
+const controllers = "*,-job-controller"
 
 var (
 	stack *harness.Harness
@@ -57,9 +56,9 @@ func TestTheManifestsApplyWithoutWarning(t *testing.T) {
 	}
 }
 
-// The bridge gets the right to make its probe, where nothing else is, and to carry out
-// TTLs; the worker that to take over, which is the admission policy's.
-func TestTakeOverGivesThreeRights(t *testing.T) {
+// The bridge gets the right to make its probe, where nothing else is; the worker the right
+// to take over, which the admission policy asks for.
+func TestTakeOverGivesTwoRights(t *testing.T) {
 	own, probe := deployment.SystemNamespace, deployment.ProbeNamespace
 	for _, test := range []struct {
 		account, namespace, request string
@@ -72,8 +71,8 @@ func TestTakeOverGivesThreeRights(t *testing.T) {
 		{deployment.BridgeAccount, probe, "patch jobs.batch", false},
 		{deployment.BridgeAccount, probe, "create pods", false},
 		{deployment.BridgeAccount, own, "create jobs.batch", false},
-		{deployment.BridgeAccount, own, "delete jobs.batch", true},
-		{deployment.BridgeAccount, "default", "delete jobs.batch", true},
+		{deployment.BridgeAccount, own, "delete jobs.batch", false},
+		{deployment.BridgeAccount, "default", "delete jobs.batch", false},
 		{deployment.BridgeAccount, "default", "create jobs.batch", false},
 		{deployment.BridgeAccount, own, "patch jobs.batch", false},
 		{deployment.BridgeAccount, own, "update jobs.batch/status", false},

@@ -16,35 +16,6 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// With the bridge's token by hand, no Job can be deleted but one that has ended and
-// has a TTL.
-func TestWhatTheBridgesTokenCanDelete(t *testing.T) {
-	namespace := stack.Namespace(t)
-	bridge, err := deployment.Client(t.Context(), stack.Stack, deployment.BridgeAccount)
-	if err != nil {
-		t.Fatal(err)
-	}
-	create(t, namespace, "ended")
-	create(t, namespace, "ended-with-ttl", harness.TTLAfterFinished(3600))
-	create(t, namespace, "runs-with-ttl", harness.TTLAfterFinished(0), harness.RunSeconds(600))
-	jobIs(t, namespace, "ended", batchv1.JobComplete)
-	jobIs(t, namespace, "ended-with-ttl", batchv1.JobComplete)
-	for name, allowed := range map[string]bool{"ended": false, "ended-with-ttl": true, "runs-with-ttl": false} {
-		// The policy takes the API server a moment to load.
-		harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
-			err := bridge.BatchV1().Jobs(namespace).Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
-			refused := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only finished Jobs with spec.ttlSecondsAfterFinished")
-			if allowed && err != nil || !allowed && !refused {
-				return fmt.Errorf("delete Job %s: %v, allowed is %t", name, err, allowed)
-			}
-			return nil
-		})
-	}
-	harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
-		return deployment.WellTyped(ctx, stack.Kubernetes, "ostinato-bridge-jobs")
-	})
-}
-
 // The worker may write to Jobs that name no manager, and still not to another's.
 func TestTheWorkersTokenReachesTakenOverJobs(t *testing.T) {
 	namespace := stack.Namespace(t)
