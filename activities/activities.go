@@ -51,7 +51,7 @@ type Options struct {
 	JobDefaults job.Defaults
 	// WatchShards is the number of PodWatch workflows; 0 takes any. Those of another number are turned away, so that they end.
 	WatchShards int
-	// AcceptSignals are the signals that people may send to objects through Temporal; an object can narrow them by annotation.
+	// AcceptSignals are the signals and updates that people may send to objects through Temporal; an object can narrow them by annotation.
 	AcceptSignals steering.Signals
 	// StampedUsers says that admission writes who has suspended a CronJob or made a Job for it.
 	StampedUsers bool
@@ -123,7 +123,6 @@ func (a *Activities) RegisterControl(registry Registry) {
 	register(a, registry, protocol.StartRunActivity, func(r protocol.StartRunRequest) subject { return aCronJob(r.CronJob) }, a.StartRun)
 	register(a, registry, protocol.WriteStatusActivity, func(r protocol.WriteStatusRequest) subject { return aCronJob(r.CronJob) }, a.WriteStatus)
 	register(a, registry, protocol.FindRunsActivity, func(r protocol.FindRunsRequest) subject { return aCronJob(r.CronJob) }, a.FindRuns)
-	register(a, registry, protocol.SignalAcceptedActivity, func(r protocol.SignalAcceptedRequest) subject { return aCronJob(r.CronJob) }, a.SignalAccepted)
 	a.RegisterBulk(registry)
 	register(a, registry, protocol.ReleaseOrphansActivity, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)
 	register(a, registry, protocol.ListPodsActivity, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)

@@ -17,13 +17,15 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // maxFound bounds the Jobs that one search returns, newest first.
 const maxFound = 1000
 
 // FindRuns looks up the runs that are said to have started or ended, and with All the creation time, the status, all Jobs
-// that the CronJob controls, and the status' runs whose Jobs are gone. An error means that the API server could not be asked.
+// that the CronJob controls, and the status' runs whose Jobs are gone. With Backfill it says only whether the CronJob takes one. An
+// error means that the API server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
 	if err := invalidRequest(cmp.Or(bounded(list{"look", len(request.Look), protocol.MaxLooks}), request.Basis.Validate())); err != nil {
 		return result, err
@@ -32,6 +34,10 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	if err != nil || cronJob == nil {
 		result.Gone = err == nil
 		return result, err
+	}
+	if request.Backfill {
+		_, result.Refused = steering.Accepts(a.AcceptSignals, cronJob.Annotations, steering.Backfill)
+		return result, nil
 	}
 	if !request.All && request.Basis.Overtakes(cronJob.Status) {
 		result.Overtaken = true

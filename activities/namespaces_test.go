@@ -28,7 +28,6 @@ var elsewhere = map[string]any{
 	protocol.StartRunActivity:       protocol.StartRunRequest{CronJob: cronJobRef, Start: *start()},
 	protocol.WriteStatusActivity:    protocol.WriteStatusRequest{CronJob: cronJobRef, Status: &ostinatov1.CronJobStatus{}},
 	protocol.FindRunsActivity:       protocol.FindRunsRequest{CronJob: cronJobRef, All: true},
-	protocol.SignalAcceptedActivity: protocol.SignalAcceptedRequest{CronJob: cronJobRef, Signal: protocol.TriggerSignal},
 	protocol.CarryOutActivity:       protocol.JobRequest{Job: jobRef},
 	protocol.ReleaseOrphansActivity: protocol.ReleaseOrphansRequest{Job: jobRef},
 	protocol.ListPodsActivity:       protocol.ListPodsRequest{Job: jobRef},

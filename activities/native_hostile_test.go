@@ -73,9 +73,8 @@ func everythingOf(reference protocol.ObjectReference) map[string]any {
 			Prune: deletesOfAll(false), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77}, Judge: true,
 			Events: []event.Event{event.Warning("FailedCreate", "by an attacker")},
 		},
-		protocol.FindRunsActivity:       protocol.FindRunsRequest{CronJob: reference, All: true},
-		protocol.SignalAcceptedActivity: protocol.SignalAcceptedRequest{CronJob: reference, Signal: protocol.BackfillSignal},
-		protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: reference, Wish: protocol.Wish{Suspend: true, At: scheduled}},
+		protocol.FindRunsActivity:   protocol.FindRunsRequest{CronJob: reference, All: true},
+		protocol.SetSuspendActivity: protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: reference, Wish: protocol.Wish{Suspend: true, At: scheduled}},
 	}
 }
 

@@ -173,19 +173,6 @@ func doingSuspend(request protocol.SetSuspendRequest) string {
 	return fmt.Sprintf("set suspend of %s %s/%s", request.Kind, request.Object.Namespace, request.Object.Name)
 }
 
-// SignalAccepted says whether a CronJob takes a signal that people send, and emits an Event if it
-// does not. An error means that the API server could not be asked.
-func (a *Activities) SignalAccepted(ctx context.Context, request protocol.SignalAcceptedRequest) (result protocol.SignalAcceptedResult, err error) {
-	cronJob, err := a.cronJob(ctx, request.CronJob)
-	if err != nil || cronJob == nil {
-		return protocol.SignalAcceptedResult{Gone: err == nil}, err
-	}
-	if result.Refused = a.refuseSignal(cronJob.Annotations, request.Signal); result.Refused != nil {
-		a.Events.on(aCronJob(request.CronJob), event.Warning(event.SignalRefused, result.Refused.Message))
-	}
-	return result, nil
-}
-
 // refuseSignal says why an object does not take a signal that people send through Temporal; nil when it does. An Event
 // on the object answers for it, since Temporal tells the sender nothing.
 func (a *Activities) refuseSignal(annotations map[string]string, signal string) *protocol.Refusal {

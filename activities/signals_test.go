@@ -77,19 +77,15 @@ func TestSignalsThatAreNotAccepted(t *testing.T) {
 }
 
 // Who asks for many runs is told at once whether the object takes that.
-func TestWhetherASignalIsAcceptedCanBeAsked(t *testing.T) {
+func TestWhetherABackfillIsAcceptedCanBeAsked(t *testing.T) {
 	for annotation, refused := range map[string]bool{"backfill": false, "suspend,trigger": true, "none": true} {
 		t.Run(annotation, func(t *testing.T) {
 			cronJob := helloCronJob()
 			cronJob.Annotations = map[string]string{names.AcceptSignalsAnnotation: annotation}
 			s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
-			request := protocol.SignalAcceptedRequest{CronJob: cronJobRef, Signal: protocol.BackfillSignal}
-			result := must[protocol.SignalAcceptedResult](s, protocol.SignalAcceptedActivity, request)
-			if (result.Refused != nil) != refused || len(s.writes()) != 0 {
-				t.Errorf("result %+v, writes %v", result, s.writes())
-			}
-			if told := len(s.recorded()) > 0; told != refused {
-				t.Errorf("told: %v", told)
+			result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, Backfill: true})
+			if (result.Refused != "") != refused || len(s.writes()) != 0 || len(s.recorded()) != 0 {
+				t.Errorf("result %+v, writes %v, events %v", result, s.writes(), s.recorded())
 			}
 		})
 	}

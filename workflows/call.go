@@ -52,7 +52,7 @@ var (
 	startRun       = activity[protocol.StartRunResult]{name: protocol.StartRunActivity, work: order.Due, recorded: true, long: true}
 	writeStatus    = activity[protocol.WriteStatusResult]{name: protocol.WriteStatusActivity, work: order.Told}
 	findRuns       = activity[protocol.FindRunsResult]{name: protocol.FindRunsActivity, work: order.Asked, recorded: true, long: true}
-	signalAccepted = activity[protocol.SignalAcceptedResult]{name: protocol.SignalAcceptedActivity, work: order.Asked}
+	takesBackfill  = activity[protocol.FindRunsResult]{name: protocol.FindRunsActivity, work: order.Asked}
 	setSuspend     = activity[protocol.SetSuspendResult]{name: protocol.SetSuspendActivity, work: order.Asked, recorded: true}
 	carryOut       = activity[protocol.JobResult]{name: protocol.CarryOutActivity, work: order.Running, long: true}
 	releaseOrphans = activity[protocol.ReleaseOrphansResult]{name: protocol.ReleaseOrphansActivity, work: order.Over}

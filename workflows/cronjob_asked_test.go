@@ -26,7 +26,8 @@ type cronJobRequest struct {
 	Events  []event.Event
 	Look    []schedule.Run
 	All     bool
-	Signal  string
+	// Backfill asks whether the object takes a backfill.
+	Backfill bool
 }
 
 type cronJobResult struct {
@@ -36,6 +37,7 @@ type cronJobResult struct {
 	Started      *protocol.StartedJob
 	Missing      bool
 	Refused      *protocol.Refusal
+	NoBackfill   string
 	Ended        []schedule.Finished
 	Running      []schedule.Run
 	Children     []protocol.StartedJob
@@ -58,9 +60,7 @@ func asked(request any) cronJobRequest {
 			CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Deletes: r.Prune, Status: r.Status, Judge: r.Judge, Events: r.Events,
 		}
 	case protocol.FindRunsRequest:
-		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Look: r.Look, All: r.All}
-	case protocol.SignalAcceptedRequest:
-		return cronJobRequest{CronJob: r.CronJob, Signal: r.Signal}
+		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Look: r.Look, All: r.All, Backfill: r.Backfill}
 	}
 	return cronJobRequest{}
 }
@@ -86,11 +86,7 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 		r, err := answer(ctx, asked(request))
 		return protocol.FindRunsResult{
 			Answer: protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
-			Ended:  r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found,
+			Ended:  r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found, Refused: r.NoBackfill,
 		}, err
-	})
-	register(protocol.SignalAcceptedActivity, func(ctx context.Context, request protocol.SignalAcceptedRequest) (protocol.SignalAcceptedResult, error) {
-		r, err := answer(ctx, asked(request))
-		return protocol.SignalAcceptedResult{Gone: r.Gone, Refused: r.Refused}, err
 	})
 }

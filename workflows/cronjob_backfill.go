@@ -10,8 +10,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -48,20 +46,21 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 
 // backfill answers the update, after asking whether the object takes backfills.
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
-	asked := noted(schedule.BackfillRequest(request), ledger.ThroughUpdate)
-	question := protocol.SignalAcceptedRequest{CronJob: c.cronJob, Signal: protocol.BackfillSignal}
+	asked := schedule.BackfillRequest(request)
+	asked.Note, asked.By = trimNote(asked.Note), trimNote(asked.By)
+	question := protocol.FindRunsRequest{CronJob: c.cronJob, Backfill: true}
 	unreadable, err := c.unreadable(ctx)
 	if unreadable || err != nil {
 		return answer, cmp.Or(err, refusedBackfill(whyUnreadable))
 	}
-	result, err := perform(ctx, signalAccepted, "ask "+c.cronJob.Name+" for a backfill", question, callOptions{})
+	result, err := perform(ctx, takesBackfill, "ask "+c.cronJob.Name+" for a backfill", question, callOptions{})
 	switch {
 	case err != nil:
 		return answer, refusedBackfill("the API server can't be asked for the CronJob: " + shortError(err))
 	case result.Gone:
 		return answer, refusedBackfill("the CronJob is gone")
-	case result.Refused != nil:
-		return answer, refusedBackfill(result.Refused.Message)
+	case result.Refused != "":
+		return answer, refusedBackfill(result.Refused)
 	case asked.Cancel:
 		for _, backfill := range c.state.Backfills {
 			answer.Cancelled += len(backfill.Times)
@@ -99,51 +98,4 @@ func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRe
 		panic(fmt.Errorf("read recorded times of a backfill of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
 	return schedule.BackfillTimes(found)
-}
-
-// takeBackfill takes the signal "backfill", which Events on the object answer.
-func (c *runningCronJob) takeBackfill(ctx workflow.Context, received message) {
-	request, mistake := decodeBackfill(received)
-	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", request.By, "note", request.Note)
-	if c.unread {
-		// Its times count from what the object says.
-		workflow.GetLogger(ctx).Warn("Signal dropped: "+whyUnreadable, "signal", received.signal)
-		return
-	}
-	now := workflow.Now(ctx)
-	mistake = cmp.Or(mistake, request.Mistake(c.spec, now))
-	var found schedule.BackfillTimes
-	if mistake == "" && !request.Cancel {
-		found = c.times(ctx, request)
-		mistake = found.Mistake
-	}
-	switch {
-	case mistake != "":
-		c.state = schedule.Announce(c.state, event.Warning("BackfillRefused", mistake))
-	case request.Cancel:
-		c.state = schedule.CancelBackfills(c.state)
-	default:
-		c.state = schedule.AddBackfill(c.state, c.spec, request, found.Times, now)
-	}
-}
-
-// decodeBackfill reads the signal's argument, or says what is wrong with it.
-//
-//workflowcheck:ignore encoding/json uses reflection; what it decodes is deterministic.
-func decodeBackfill(received message) (schedule.BackfillRequest, string) {
-	var request protocol.BackfillRequest
-	data := received.payload.GetData()
-	if len(data) == 0 {
-		return schedule.BackfillRequest{}, ""
-	}
-	if err := request.UnmarshalJSON(data); err != nil {
-		return schedule.BackfillRequest{}, trimNote(err.Error())
-	}
-	return noted(schedule.BackfillRequest(request), ledger.ThroughSignal), ""
-}
-
-// noted returns the request with bounded texts, and with what it came through.
-func noted(request schedule.BackfillRequest, through string) schedule.BackfillRequest {
-	request.Note, request.By, request.Through = trimNote(request.Note), trimNote(request.By), through
-	return request
 }

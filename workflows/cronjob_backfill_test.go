@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -62,9 +61,9 @@ func with(name string, value any) func(map[string]any) {
 	return func(argument map[string]any) { argument[name] = value }
 }
 
-func TestCronJobBackfillBySignal(t *testing.T) {
+func TestCronJobRunsTheTimesOfABackfill(t *testing.T) {
 	k := newCronJobKube(t)
-	k.signal(2*time.Second, protocol.BackfillSignal, hours(3, 5, with("note", "lost"), with("by", "ada")))
+	k.update(2*time.Second, hours(3, 5, with("note", "lost"), with("by", "ada")))
 	k.after(10*time.Second, func() {
 		backfills := k.described().Backfills
 		if len(backfills) != 1 || backfills[0].Times != 2 || backfills[0].Total != 3 || backfills[0].Next.Hour() != 4 || backfills[0].Note != "lost" || backfills[0].By != "ada" {
@@ -81,42 +80,9 @@ func TestCronJobBackfillBySignal(t *testing.T) {
 	}
 	// Each takes 20 s; the due run goes before the third.
 	expectList(t, "runs", got, "03:00 09:59:32", "04:00 09:59:52", "10:00 10:00:12", "05:00 10:00:32")
-	expectList(t, "events", k.reasons(), "BackfillAccepted", "SawCompletedJob", "JobAlreadyActive", "SawCompletedJob", "SawCompletedJob", "SawCompletedJob")
+	expectList(t, "events", k.reasons(), "SawCompletedJob", "JobAlreadyActive", "SawCompletedJob", "SawCompletedJob", "SawCompletedJob")
 	if len(k.children) != 4 || k.children[0].Scheduled.Hour() != 3 {
 		t.Errorf("children %+v", k.children)
-	}
-}
-
-func TestCronJobAnswersABackfillsSignalByEvents(t *testing.T) {
-	for name, test := range map[string]struct {
-		argument any
-		event    string
-		says     string
-	}{
-		"accepted":           {hours(3, 5), "BackfillAccepted", "Backfill of 3 times from 2126-01-02T03:00:00Z to 2126-01-02T05:00:00Z, parallelism 1"},
-		"quoted once more":   {`{"from": "2126-01-02T03:00:00Z", "to": "2126-01-02T03:00:00Z"}`, "BackfillAccepted", "Backfill of 1 times"},
-		"dry":                {hours(3, 5, with("dryRun", true)), "BackfillDryRun", "would run 3 times"},
-		"nothing":            {nil, "BackfillRefused", "from and to are needed"},
-		"bytes":              {[]byte{0xff, 0x00}, "BackfillRefused", "can't be read"},
-		"a word":             {"yesterday", "BackfillRefused", "can't be read"},
-		"a misspelt field":   {hours(3, 5, with("paralellism", 3)), "BackfillRefused", `unknown field "paralellism"`},
-		"a time in words":    {map[string]any{"from": "monday", "to": "tuesday"}, "BackfillRefused", "can't be read"},
-		"the future":         {hours(3, 20), "BackfillRefused", "is in the future"},
-		"too many":           {map[string]any{"from": "2125-01-02T03:00:00Z", "to": "2126-01-02T03:00:00Z"}, "BackfillRefused", "split the range"},
-		"several for Forbid": {hours(3, 5, with("parallelism", 3)), "BackfillRefused", `ask for "overlap": "Allow"`},
-		"a huge argument":    {hours(3, 5, with("note", strings.Repeat("x", 9000))), "BackfillRefused", "bytes: use 8192 at most"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			k := newCronJobKube(t)
-			k.signal(2*time.Second, protocol.BackfillSignal, test.argument)
-			k.runUntil(25*time.Second, cron("0 * * * *", forbid))
-			if len(k.events) == 0 || k.events[0].Reason != test.event || !strings.Contains(k.events[0].Message, test.says) {
-				t.Errorf("events %+v", k.events)
-			}
-			if started := len(k.jobs) > 0; started != (test.event == "BackfillAccepted") {
-				t.Errorf("jobs %+v", k.jobs)
-			}
-		})
 	}
 }
 
@@ -162,41 +128,27 @@ func (k *cronJobKube) rows() []string {
 
 // The times of a backfill count from what the object says: what comes before that was read waits for it.
 func TestCronJobABackfillWaitsUntilTheObjectWasRead(t *testing.T) {
-	// failing is an API server that fails for ten seconds, and an object whose times are 23:59:30, 03:59:30 and so on.
-	failing := func(t *testing.T, err error) *cronJobKube {
-		k := newCronJobKube(t)
-		k.created, k.status.AccountedUntil = cronStart.Add(-10*time.Hour), &metav1.Time{Time: cronStart}
-		k.answer = func(cronJobRequest) (*cronJobResult, error) {
-			if k.environment.Now().Before(cronStart.Add(10 * time.Second)) {
-				return nil, err
-			}
-			return nil, nil
+	// The API server fails for ten seconds, and the object's times are 23:59:30, 03:59:30 and so on.
+	k := newCronJobKube(t)
+	k.created, k.status.AccountedUntil = cronStart.Add(-10*time.Hour), &metav1.Time{Time: cronStart}
+	k.answer = func(cronJobRequest) (*cronJobResult, error) {
+		if k.environment.Now().Before(cronStart.Add(10 * time.Second)) {
+			return nil, errors.New("connection refused")
 		}
-		return k
+		return nil, nil
 	}
 	spec, first := cron("@every 4h", forbid), cronStart.Add(-6*time.Hour)
-	argument := map[string]any{"from": first.Add(-time.Minute), "to": first.Add(15 * time.Second)}
-	t.Run("by the update", func(t *testing.T) {
-		k := failing(t, errors.New("connection refused"))
-		a := k.update(5*time.Second, argument)
-		k.runUntil(time.Minute, spec)
-		if a.rejected != nil || a.failed != nil || !a.answer.Accepted || a.answer.Runs != 1 {
-			t.Errorf("answer %+v", a)
-		}
-		expectList(t, "runs", k.scheduled(), "+59:30")
-	})
-	t.Run("by the signal", func(t *testing.T) {
-		k := failing(t, temporal.NewNonRetryableApplicationError("batch.ostinato.dev is not served", "NotServed", nil))
-		k.signal(5*time.Second, protocol.BackfillSignal, argument)
-		k.runUntil(5*time.Minute, spec)
-		expectList(t, "runs", k.scheduled(), "+59:30")
-	})
+	a := k.update(5*time.Second, map[string]any{"from": first.Add(-time.Minute), "to": first.Add(15 * time.Second)})
+	k.runUntil(time.Minute, spec)
+	if a.rejected != nil || a.failed != nil || !a.answer.Accepted || a.answer.Runs != 1 {
+		t.Errorf("answer %+v", a)
+	}
+	expectList(t, "runs", k.scheduled(), "+59:30")
 }
 
 func TestCronJobRefusesAnUpdateInWords(t *testing.T) {
 	for name, test := range map[string]struct {
 		argument any
-		policy   string
 		prepare  func(*cronJobKube)
 		rejected string
 		failed   string
@@ -204,13 +156,18 @@ func TestCronJobRefusesAnUpdateInWords(t *testing.T) {
 		"the future":       {argument: hours(3, 20), rejected: "is in the future"},
 		"a misspelt field": {argument: hours(3, 5, with("paralel", 1)), rejected: `unknown field "paralel"`},
 		"a number":         {argument: 7, rejected: "can't be read"},
+		"a word":           {argument: "yesterday", rejected: "can't be read"},
+		"a time in words":  {argument: map[string]any{"from": "monday", "to": "tuesday"}, rejected: "can't be read"},
+		"nothing":          {argument: nil, rejected: "from and to are needed"},
+		"a huge argument":  {argument: hours(3, 5, with("note", strings.Repeat("x", 9000))), rejected: "bytes: use 8192 at most"},
+		"several at once":  {argument: hours(3, 5, with("parallelism", 3), with("overlap", "Forbid")), rejected: `ask for "overlap": "Allow"`},
 		"too many":         {argument: map[string]any{"from": "2125-01-02T03:00:00Z", "to": "2126-01-02T03:00:00Z"}, rejected: "split the range"},
-		"an object that does not take it": {argument: hours(3, 5), prepare: func(k *cronJobKube) { k.refusesSignals = "the object does not accept backfill" },
+		"an object that does not take it": {argument: hours(3, 5), prepare: func(k *cronJobKube) { k.noBackfill = "the object does not accept backfill" },
 			failed: "the object does not accept backfill"},
 		"an object that is gone": {argument: hours(3, 5), prepare: func(k *cronJobKube) { k.gone = true }, failed: "the CronJob is gone"},
 		"ten wait already": {argument: hours(3, 5), prepare: func(k *cronJobKube) {
 			for range 10 {
-				k.environment.SignalWorkflow(protocol.BackfillSignal, hours(1, 2, with("overlap", "Forbid")))
+				k.update(0, hours(1, 2, with("overlap", "Forbid")))
 			}
 		}, rejected: "10 backfills wait already"},
 	} {
@@ -274,7 +231,6 @@ func FuzzBackfill(f *testing.F) {
 		if found.Mistake != "" {
 			return
 		}
-		asked.DryRun = false
 		state := schedule.AddBackfill(schedule.State{}, spec, asked, found.Times, cronStart)
 		if err := state.Validate(); err != nil {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ func TestCronJobAStartThatWaitsForItsTimeGivesWayToRunsThatChangeThePlan(t *test
 	}
 }
 
-// The call of a start goes on after the time of its run. What makes the run unwanted ends the call; a trigger or a backfill does not.
+// The call of a start goes on after the time of its run. What makes the run unwanted ends the call; a trigger does not.
 func TestCronJobAStartWhoseTimeHasComeGivesWayToWhatMakesItUnwanted(t *testing.T) {
 	edited := cron("0 0 1 1 *", allow)
 	edited.Generation = 2
@@ -106,7 +106,6 @@ func TestCronJobAStartWhoseTimeHasComeGivesWayToWhatMakesItUnwanted(t *testing.T
 		goesOn   bool
 	}{
 		protocol.TriggerSignal:     {nil, true},
-		protocol.BackfillSignal:    {hours(3, 4), true},
 		protocol.SuspendSignal:     {nil, false},
 		protocol.CronJobSpecSignal: {protocol.CronJobSpec{CronJob: hello, Spec: edited}, false},
 		protocol.DeletedSignal:     {protocol.Deleted{UID: hello.UID}, false},

@@ -22,7 +22,6 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/workflows"
@@ -68,8 +67,8 @@ type cronJobKube struct {
 	// stayAwake leaves the object as it is at SetSuspend.
 	stayAwake bool
 	unmanaged bool
-	// refusesSignals is why the object takes no signal.
-	refusesSignals string
+	// noBackfill is why the object takes no backfill.
+	noBackfill string
 	// object is the spec of the CronJob object, closed how runs have ended.
 	object schedule.Spec
 	closed map[string]job.Result
@@ -115,11 +114,8 @@ func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cron
 	if k.gone {
 		return cronJobResult{Gone: true}, nil
 	}
-	if request.Signal != "" {
-		if k.refusesSignals != "" {
-			result.Refused = &protocol.Refusal{Reason: ledger.SignalRefused, Message: k.refusesSignals}
-		}
-		return result, nil
+	if request.Backfill {
+		return cronJobResult{NoBackfill: k.noBackfill}, nil
 	}
 	if !request.All && request.Basis.Overtakes(k.status) {
 		return cronJobResult{Overtaken: true}, nil

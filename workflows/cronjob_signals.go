@@ -73,8 +73,6 @@ func (c *runningCronJob) takeSignals(ctx workflow.Context) {
 			c.goOn()
 		case protocol.TriggerSignal:
 			c.takeTrigger(ctx, received)
-		case protocol.BackfillSignal:
-			c.takeBackfill(ctx, received)
 		default:
 			c.answerUnknown(ctx, received.signal)
 		}

@@ -43,10 +43,10 @@ func (m *mailbox) pending() bool { return len(m.waiting) > 0 }
 // steers are the signals that may change what an object is to do.
 var steers = []string{
 	protocol.SuspendSignal, protocol.ResumeSignal, protocol.JobSpecSignal, protocol.CronJobSpecSignal,
-	protocol.DeletedSignal, protocol.TriggerSignal, protocol.BackfillSignal,
+	protocol.DeletedSignal, protocol.TriggerSignal,
 }
 
-// ends are those of them that end a start whose time has come. A trigger or a backfill waits for it.
+// ends are those of them that end a start whose time has come. A trigger waits for it.
 var ends = []string{protocol.SuspendSignal, protocol.ResumeSignal, protocol.CronJobSpecSignal, protocol.DeletedSignal}
 
 // steered reports whether one of these waits: a plan that waits for the API server gives way to it.

@@ -14,7 +14,7 @@ func TestWhatKindOfWorkACallIs(t *testing.T) {
 	}{
 		{"the start of a run", kind(startRun), order.Due},
 		{"a look for Jobs before a time is settled", kind(findRuns), order.Asked},
-		{"whether a signal is taken", kind(signalAccepted), order.Asked},
+		{"whether a backfill is taken", kind(takesBackfill), order.Asked},
 		{"a CronJob's status", kind(writeStatus), order.Told},
 		{"what a person asks for", kind(setSuspend), order.Asked},
 		{"a list of Pods", kind(listPods), order.Asked},

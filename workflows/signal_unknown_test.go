@@ -26,7 +26,7 @@ func TestACronJobAnswersAnUnknownSignalOnceForEachNameAndMinute(t *testing.T) {
 	k.signal(8*time.Second, "stop", nil)
 	k.runUntil(100*time.Second, cron("0 12 * * *", allow))
 	expectList(t, "events", k.reasons(), event.SignalUnknown, event.SignalUnknown, event.SignalUnknown)
-	assert.Equal(t, event.Warning(event.SignalUnknown, noSuchSignal+"a CronJob takes suspend, resume, trigger and backfill"), k.events[0])
+	assert.Equal(t, event.Warning(event.SignalUnknown, noSuchSignal+"a CronJob takes suspend, resume and trigger, and the update backfill"), k.events[0])
 	assert.Contains(t, k.events[1].Message, `"stop"`)
 	assert.Empty(t, k.jobs)
 	assert.Empty(t, k.suspends)

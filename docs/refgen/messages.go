@@ -26,7 +26,6 @@ var groups = []group{
 		{"SuspendSignal", protocol.SuspendSignal, "CronJob, Job", "SignalNote", ""},
 		{"ResumeSignal", protocol.ResumeSignal, "CronJob, Job", "ResumeRequest", ""},
 		{"TriggerSignal", protocol.TriggerSignal, "CronJob", "TriggerRequest", ""},
-		{"BackfillSignal", protocol.BackfillSignal, "CronJob", "BackfillRequest", ""},
 	}},
 	{"updates", "update", true, []message{
 		{"TriggerUpdate", protocol.TriggerUpdate, "CronJob", "TriggerRequest", "TriggerAnswer"},

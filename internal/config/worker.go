@@ -75,7 +75,7 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	temporal.StringVar(&w.DeploymentName, "deployment-name", "", "Worker Deployment name; with --build-id turns on Worker Deployment Versioning")
 	temporal.StringVar(&w.BuildID, "build-id", "", "Worker Deployment build ID; with --deployment-name turns on Worker Deployment Versioning")
 	w.AcceptSignals = steering.All()
-	temporal.Var(&w.AcceptSignals, "accept-signals", "signals that people may send to CronJobs and Jobs: suspend, resume, trigger and backfill, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
+	temporal.Var(&w.AcceptSignals, "accept-signals", "signals and updates that people may send to CronJobs and Jobs: suspend, resume, trigger and backfill, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
 	kubernetes := flags.Group(groupKubernetes)
 	kubernetes.BoolVar(&w.StampedUsers, "stamped-users", false, "believe the names of users in annotations "+names.SuspendUserAnnotation+" and "+names.RunUserAnnotation+", which the admission policies of deploy/components/who write; without these anybody could")
 	work := flags.Group(groupWork)

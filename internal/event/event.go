@@ -81,7 +81,7 @@ var reasons = map[string][]string{
 	"Normal": {
 		SuccessfulCreate, SuccessfulDelete, SignalTaken,
 		"Completed", "Suspended", "Resumed",
-		"BackfillAccepted", "BackfillDryRun", "BackfillCancelled", "JobAlreadyActive", "MissingJob", "SawCompletedJob",
+		"JobAlreadyActive", "MissingJob", "SawCompletedJob",
 	},
 	"Warning": {
 		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, SignalUnknown, InvalidTemplate, WorkflowCancelled,
@@ -89,7 +89,7 @@ var reasons = map[string][]string{
 		batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
 		UnknownReason, "PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",
 		"UnparseableSchedule", "UnknownTimeZone", "NeverFires", "UnsupportedSchedule",
-		"BackfillRefused", "TriggerRefused", "TooManyMissedTimes", "MissSchedule", "UnexpectedJob", "PausedAfterFailures", "FailedUpdate",
+		"TriggerRefused", "TooManyMissedTimes", "MissSchedule", "UnexpectedJob", "PausedAfterFailures", "FailedUpdate",
 		StatusOvertaken, StatusContested,
 	},
 }

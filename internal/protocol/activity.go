@@ -13,7 +13,6 @@ const (
 	StartRunActivity       = "StartRun"       // StartRunRequest -> StartRunResult
 	WriteStatusActivity    = "WriteStatus"    // WriteStatusRequest -> WriteStatusResult
 	FindRunsActivity       = "FindRuns"       // FindRunsRequest -> FindRunsResult
-	SignalAcceptedActivity = "SignalAccepted" // SignalAcceptedRequest -> SignalAcceptedResult
 	SetSuspendActivity     = "SetSuspend"     // SetSuspendRequest -> SetSuspendResult
 	CarryOutActivity       = "CarryOut"       // JobRequest -> JobResult
 	ReleaseOrphansActivity = "ReleaseOrphans" // ReleaseOrphansRequest -> ReleaseOrphansResult
@@ -24,7 +23,7 @@ const (
 
 // Activities are the names of all activities.
 var Activities = []string{
-	StartRunActivity, WriteStatusActivity, FindRunsActivity, SignalAcceptedActivity, SetSuspendActivity,
+	StartRunActivity, WriteStatusActivity, FindRunsActivity, SetSuspendActivity,
 	CarryOutActivity, ReleaseOrphansActivity, ListPodsActivity, TerminatePodsActivity,
 	WatchPodsActivity,
 }

@@ -105,6 +105,8 @@ type FindRunsRequest struct {
 	Look []schedule.Run `json:"look,omitempty"`
 	// All looks up all Jobs that the CronJob controls, its status, and when it was created.
 	All bool `json:"all,omitempty"`
+	// Backfill asks whether the CronJob takes a backfill, and nothing else.
+	Backfill bool `json:"backfill,omitempty"`
 }
 
 // FindRunsResult says what there is.
@@ -119,18 +121,8 @@ type FindRunsResult struct {
 	// Created is the CronJob's creationTimestamp and Status its status, where All asks for them.
 	Created time.Time                 `json:"created,omitzero"`
 	Status  *ostinatov1.CronJobStatus `json:"status,omitempty"`
-}
-
-// SignalAcceptedRequest asks whether a CronJob takes a signal that people send.
-type SignalAcceptedRequest struct {
-	CronJob ObjectReference `json:"cronJob"`
-	Signal  string          `json:"signal"`
-}
-
-// SignalAcceptedResult says why the CronJob does not take the signal; neither is set where it does.
-type SignalAcceptedResult struct {
-	Gone    bool     `json:"gone,omitempty"`
-	Refused *Refusal `json:"refused,omitempty"`
+	// Refused is why the CronJob takes no backfill, where Backfill asks; empty if it does.
+	Refused string `json:"refused,omitempty"`
 }
 
 // StartedJob is a Job that was created for a run.

@@ -24,8 +24,6 @@ const (
 	TriggerSignal = steering.Trigger
 	// TriggerUpdate starts one run now, and says what becomes of it.
 	TriggerUpdate = steering.Trigger
-	// BackfillSignal runs past times of the schedule. Events on the object answer it.
-	BackfillSignal = steering.Backfill
 	// BackfillUpdate runs past times of the schedule, and says which.
 	BackfillUpdate = steering.Backfill
 )

@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/times"
@@ -40,14 +39,12 @@ type BackfillRequest struct {
 	Note string `json:"note,omitempty"`
 	// By is the name of the sender, as claimed.
 	By string `json:"by,omitempty"`
-	// Through is what the request came by; the workflow sets it.
-	Through string `json:"-"`
 }
 
 // Mistake says what the sender is to change; empty when nothing is. The times come from TimesBetween.
 func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
 	if r.Cancel {
-		r.Note, r.By, r.Through, r.Cancel = "", "", "", false
+		r.Note, r.By, r.Cancel = "", "", false
 		if r != (BackfillRequest{}) {
 			return "cancel ends all backfills: send it without from, to, parallelism, overlap and dryRun"
 		}
@@ -118,26 +115,15 @@ type Backfill struct {
 	Cancelled bool `json:"cancelled,omitempty"`
 }
 
-// AddBackfill returns the state with one more backfill, of times that TimesBetween has found. A dry run is only answered.
+// AddBackfill returns the state with one more backfill, of times that TimesBetween has found. NoRoom has let it in.
 func AddBackfill(state State, spec Spec, request BackfillRequest, found []time.Time, now time.Time) State {
 	p := begin(state, spec, now)
-	what := fmt.Sprintf("%d times from %s to %s", len(found), times.Format(found[0]), times.Format(found[len(found)-1]))
-	if request.DryRun {
-		p.emit(event.Normal("BackfillDryRun", "A backfill would run "+what))
-		return p.state
-	}
-	if mistake := NoRoom(p.state, 0); mistake != "" {
-		p.emit(event.Warning("BackfillRefused", mistake))
-		return p.state
-	}
-	backfill := Backfill{
+	p.state.Backfills = append(p.state.Backfills, Backfill{
 		Trigger: p.number(TriggerRequest{
-			Note: request.Note, Overlap: request.Overlap, Asked: ledger.Asked{By: request.By, Through: request.Through},
+			Note: request.Note, Overlap: request.Overlap, Asked: ledger.Asked{By: request.By, Through: ledger.ThroughUpdate},
 		}.changing()),
 		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Times: slices.Clone(found), Total: len(found), Parallelism: max(request.Parallelism, 1),
-	}
-	p.state.Backfills = append(p.state.Backfills, backfill)
-	p.emit(event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %s, parallelism %d", what, backfill.Parallelism)))
+	})
 	return p.state
 }
 
@@ -191,8 +177,6 @@ func (p *pass) dropBackfills() {
 			reason = ledger.ReasonDeleting
 		case backfill.Cancelled:
 			reason = ledger.ReasonCancelled
-			p.emit(event.Normal("BackfillCancelled", fmt.Sprintf("Backfill was cancelled: %d of its %d times have not started",
-				len(backfill.Times), backfill.Total)))
 		case !p.spec.runsAt(backfill.Schedule, backfill.TimeZone):
 			reason = ledger.ReasonScheduleChanged
 		default:

@@ -79,7 +79,7 @@ func drawSteps(t *rapid.T, c *cluster, schedules []string, check func(step strin
 				Overlap:     rapid.SampledFrom([]batchv1.ConcurrencyPolicy{"", "", "Allow", "Forbid", "Replace", "Queue"}).Draw(t, "overlap"),
 			}
 			found := schedule.TimesBetween(c.spec, c.state, request.From, request.To)
-			if request.Mistake(c.spec, now) == "" && found.Mistake == "" {
+			if request.Mistake(c.spec, now) == "" && found.Mistake == "" && schedule.NoRoom(c.state, 0) == "" {
 				c.backfill(request, now)
 			}
 		case "cancel":

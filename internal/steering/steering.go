@@ -11,7 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Signals that people send. Suspend and Resume are for CronJobs and Jobs, Trigger and Backfill are for CronJobs.
+// Signals that people send, and the update Backfill. Suspend and Resume are for CronJobs and Jobs, the others are for CronJobs.
 const (
 	Suspend  = "suspend"
 	Resume   = "resume"

@@ -20,11 +20,11 @@ func TestAnUnknownSignalIsAnsweredOnceForEachNameAndMinute(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{"triger", 0, `Signal "triger" is not known, and nothing was done: a CronJob takes suspend, resume, trigger and backfill`},
+		{"triger", 0, `Signal "triger" is not known, and nothing was done: a CronJob takes suspend, resume and trigger, and the update backfill`},
 		{"triger", time.Second, ""},
-		{"resum", time.Second, `Signal "resum" is not known, and nothing was done: a CronJob takes suspend, resume, trigger and backfill`},
+		{"resum", time.Second, `Signal "resum" is not known, and nothing was done: a CronJob takes suspend, resume and trigger, and the update backfill`},
 		{"triger", 29 * time.Second, ""},
-		{"triger", 30 * time.Second, `Signal "triger" is not known, and nothing was done: a CronJob takes suspend, resume, trigger and backfill`},
+		{"triger", 30 * time.Second, `Signal "triger" is not known, and nothing was done: a CronJob takes suspend, resume and trigger, and the update backfill`},
 		{"triger", 31 * time.Second, ""},
 	} {
 		before := unknown

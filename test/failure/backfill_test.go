@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/client"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
@@ -25,7 +26,12 @@ func TestWorkerKilledWhileTimesAreBackfilled(t *testing.T) {
 	stack.AddCronJob(t, cronJob)
 	newYear := func(year int) time.Time { return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC) }
 	const first, last = 2017, 2025
-	stack.Signal(t, harness.CronJobWorkflow(namespace, "annual"), protocol.BackfillSignal, protocol.BackfillRequest{From: newYear(first), To: newYear(last)})
+	if _, err := stack.Temporal.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: harness.CronJobWorkflow(namespace, "annual"), UpdateName: protocol.BackfillUpdate,
+		WaitForStage: client.WorkflowUpdateStageCompleted, Args: []any{protocol.BackfillRequest{From: newYear(first), To: newYear(last)}},
+	}); err != nil {
+		t.Fatal(err)
+	}
 	for _, made := range []int{1, 3, 6} {
 		asSoonAs(t, fmt.Sprintf("%d Jobs exist", made), func() bool { return len(record.Jobs("annual")) >= made })
 		killWorker(t, 0)

@@ -51,9 +51,8 @@ func TestNoActivityActsForACronJobThatIsNot(t *testing.T) {
 			protocol.WriteStatusActivity: protocol.WriteStatusRequest{
 				CronJob: test.reference, Digest: schedule.SpecOf(cronJob).Digest(), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77}, Judge: true,
 			},
-			protocol.FindRunsActivity:       protocol.FindRunsRequest{CronJob: test.reference, All: true},
-			protocol.SignalAcceptedActivity: protocol.SignalAcceptedRequest{CronJob: test.reference, Signal: protocol.TriggerSignal},
-			protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: test.reference, Wish: protocol.Wish{Suspend: true, At: time.Now()}},
+			protocol.FindRunsActivity:   protocol.FindRunsRequest{CronJob: test.reference, All: true},
+			protocol.SetSuspendActivity: protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: test.reference, Wish: protocol.Wish{Suspend: true, At: time.Now()}},
 		} {
 			t.Run(name+"/"+activity, func(t *testing.T) {
 				given := attacker.ask(t, activity, request)

@@ -65,7 +65,7 @@ func numbered(count int, element string) string {
 }
 
 // aboutCronJobs are the activities that serve workflows of CronJobs.
-var aboutCronJobs = []string{protocol.StartRunActivity, protocol.WriteStatusActivity, protocol.FindRunsActivity, protocol.SignalAcceptedActivity}
+var aboutCronJobs = []string{protocol.StartRunActivity, protocol.WriteStatusActivity, protocol.FindRunsActivity}
 
 // counting is the part of a request that has so many failures of Pods counted by labels of the attacker's, with a status that
 // a plan could write and that differs from the Job's.

@@ -40,7 +40,6 @@ func TestOnlyAnObjectsOwnWorkflowIsServed(t *testing.T) {
 	requests[protocol.StartRunActivity] = protocol.StartRunRequest{CronJob: ofCronJob, Digest: digest, Start: triggered(cronJob, ofCronJob, 1)}
 	requests[protocol.WriteStatusActivity] = protocol.WriteStatusRequest{CronJob: ofCronJob, Digest: digest, Status: cronJob.Status.DeepCopy()}
 	requests[protocol.FindRunsActivity] = protocol.FindRunsRequest{CronJob: ofCronJob, Digest: digest, All: true}
-	requests[protocol.SignalAcceptedActivity] = protocol.SignalAcceptedRequest{CronJob: ofCronJob, Signal: protocol.TriggerSignal}
 	refused := refusals(t)
 	for activity, request := range requests {
 		own := asking.Own(request)

@@ -101,11 +101,6 @@ func TestBackfillThatIsRefused(t *testing.T) {
 			t.Errorf("answer %+v, error %v, want %q", answer, err, test.want)
 		}
 	}
-	// The signal has no answer but Events.
-	stack.Signal(t, harness.CronJobWorkflow(namespace, "closed"), protocol.BackfillSignal, protocol.BackfillRequest{From: newYear(2020), To: newYear(2024)})
-	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		return stack.HasEvent(ctx, namespace, "CronJob", "closed", "SignalRefused")
-	})
 	if jobs, err := stack.Jobs(t.Context(), namespace); err != nil || len(jobs) != 0 {
 		t.Errorf("%d Jobs, error %v", len(jobs), err)
 	}

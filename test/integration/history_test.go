@@ -294,8 +294,6 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 			return stack.HasEvent(ctx, namespace, "CronJob", "annual", "SawCompletedJob")
 		})
-		stack.Signal(t, id, protocol.BackfillSignal, protocol.BackfillRequest{From: newYear(2022), To: newYear(2022)})
-		stack.Signal(t, id, protocol.BackfillSignal, "yesterday")
 		if _, err := backfill(t, namespace, "annual", protocol.BackfillRequest{Cancel: true}); err != nil {
 			t.Fatal(err)
 		}
