@@ -15,8 +15,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"ostinato.dev/ostinato/internal/command"
-	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/bridge"
 )
 
 // Where worker and bridge are, and where the bridge makes its probe.
@@ -160,8 +159,6 @@ func TestTakeOverIsOfBoth(t *testing.T) {
 
 // The bridge looks for the built-in controller where it has the right to.
 func TestTheProbeIsWhereTheRightIs(t *testing.T) {
-	var bridge config.Bridge
-	bridge.AddFlags(&command.Flags{})
 	assert.Equal(t, probe, bridge.ProbeNamespace)
 	for _, component := range []string{"takeover-jobs", "takeover-cronjobs"} {
 		namespaces := objectsOf[corev1.Namespace](t, "components/"+component, "Namespace")

@@ -29,7 +29,7 @@ func run(ctx context.Context, settings config.Bridge) (err error) {
 		Clients:           p.Kubernetes,
 		Temporal:          bridge.NewTemporal(p.Temporal, p.TemporalNamespace, settings.Cluster, settings.Weights, p.Logger),
 		TemporalNamespace: p.TemporalNamespace,
-		SearchAttributes:  searchAttributes(ctx, settings, p),
+		SearchAttributes:  bridge.HaveSearchAttributes(ctx, p.Temporal, p.TemporalNamespace, p.Logger),
 		Recorder:          recorder,
 		Metrics:           bridge.NewMetrics(p.Registry),
 		Logger:            p.Logger,
@@ -42,12 +42,4 @@ func run(ctx context.Context, settings config.Bridge) (err error) {
 	err = b.Run(ctx)
 	p.Logger.Info("stopped")
 	return err
-}
-
-func searchAttributes(ctx context.Context, settings config.Bridge, p *process.Process) bridge.SearchAttributes {
-	if settings.SearchAttributes != config.SearchAttributesAuto {
-		on := settings.SearchAttributes == config.SearchAttributesOn
-		return bridge.SearchAttributes{AtStart: on, WithStatus: on}
-	}
-	return bridge.HaveSearchAttributes(ctx, p.Temporal, p.TemporalNamespace, p.Logger)
 }

@@ -38,7 +38,3 @@ func TestEachOutcomeIsCountedFromZero(t *testing.T) {
 		assert.True(t, found[string(outcome)], outcome)
 	}
 }
-
-func TestNoMetricsAreCountedWhereTheyAreOff(t *testing.T) {
-	countFromZero(nil, "default", "")
-}

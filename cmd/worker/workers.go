@@ -38,17 +38,23 @@ const turnTimeout = 8 * time.Second
 // whole.
 const watchHeartbeats = 5 * time.Second
 
+// maxPollers bounds the pollers of a task queue, whose number follows the load.
+const maxPollers = 16
+
+// bulkActivities bounds the activities of many Pods that this process has at a time, and bulkActivitiesPerSecond how many all
+// workers start, which Temporal enforces: --bulk-pods-per-second bounds their requests.
+const bulkActivities, bulkActivitiesPerSecond = 8, 100
+
 // newWorkers makes the workers. The first error that a worker can't recover from goes to fatal.
 func newWorkers(settings config.Worker, temporal client.Client, activities *activities.Activities, fatal chan<- error) (made workers) {
 	worker.SetStickyWorkflowCacheSize(settings.StickyCacheSize)
 	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
-		InitialNumberOfPollers: min(4, settings.MaxPollers),
+		InitialNumberOfPollers: 4,
 		MinimumNumberOfPollers: 1,
-		MaximumNumberOfPollers: settings.MaxPollers,
+		MaximumNumberOfPollers: maxPollers,
 	})
 	add := func(queue string, options worker.Options) worker.Worker {
 		options.WorkerStopTimeout = settings.DrainTimeout
-		options.StickyScheduleToStartTimeout = settings.StickyTimeout
 		options.WorkflowTaskPollerBehavior, options.ActivityTaskPollerBehavior = pollers, pollers
 		options.DisableRegistrationAliasing = true
 		options.DeploymentOptions = worker.DeploymentOptions{
@@ -69,10 +75,11 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 	served := workflows.Options{Cluster: settings.Cluster, Weights: settings.Weights, StartLead: settings.StartLead, Versioned: settings.Versioned()}
 	control := func(queue string, tasks, running int) {
 		added := add(queue, worker.Options{
-			Interceptors:                            []interceptor.WorkerInterceptor{workflows.Interceptor(served)},
-			MaxConcurrentWorkflowTaskExecutionSize:  tasks,
-			MaxConcurrentActivityExecutionSize:      running,
-			MaxConcurrentLocalActivityExecutionSize: settings.MaxConcurrentLocalActivities,
+			Interceptors:                           []interceptor.WorkerInterceptor{workflows.Interceptor(served)},
+			MaxConcurrentWorkflowTaskExecutionSize: tasks,
+			MaxConcurrentActivityExecutionSize:     running,
+			// A workflow task waits for its local activities: with fewer of them it would wait for those of others.
+			MaxConcurrentLocalActivityExecutionSize: settings.MaxConcurrentWorkflowTasks,
 			DeadlockDetectionTimeout:                turnTimeout,
 		})
 		workflows.Register(added, served)
@@ -82,8 +89,8 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 	control(settings.Cluster.JobTaskQueue(), settings.MaxConcurrentJobTasks, min(settings.MaxConcurrentActivities, maxJobActivities))
 	activities.RegisterBulk(add(settings.Cluster.BulkTaskQueue(), worker.Options{
 		DisableWorkflowWorker:              true,
-		MaxConcurrentActivityExecutionSize: settings.MaxConcurrentBulkActivities,
-		TaskQueueActivitiesPerSecond:       settings.BulkActivitiesPerSecond,
+		MaxConcurrentActivityExecutionSize: bulkActivities,
+		TaskQueueActivitiesPerSecond:       bulkActivitiesPerSecond,
 	}))
 	activities.RegisterWatch(add(settings.Cluster.WatchTaskQueue(), worker.Options{
 		DisableWorkflowWorker: true,
@@ -119,9 +126,6 @@ func (w workers) stop() {
 // Prometheus sees no increase in a series that begins with it, so an alert would miss the
 // first missed run. The tags are those that the SDK gives to a workflow's metrics.
 func countFromZero(metrics client.MetricsHandler, temporalNamespace string, cluster names.Cluster) {
-	if metrics == nil {
-		return
-	}
 	for _, outcome := range ledger.Outcomes {
 		metrics.WithTags(map[string]string{
 			"namespace":     temporalNamespace,

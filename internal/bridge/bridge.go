@@ -37,6 +37,14 @@ import (
 // ErrLeadershipLost is returned by Run when another process has or may have the lease. The process should start anew.
 var ErrLeadershipLost = errors.New("leadership lost")
 
+const (
+	// defaultSweepRate is how many calls to Temporal a second the sweep makes that ensures a workflow for every object. Rounds
+	// over unfinished objects and reminders take a part of it each.
+	defaultSweepRate = 200
+	// leaseName is in the Role of deploy/base: a bridge may write no other Lease.
+	leaseName = "ostinato-bridge"
+)
+
 // Options are what a Bridge needs.
 type Options struct {
 	Config  config.Bridge
@@ -49,6 +57,8 @@ type Options struct {
 	Recorder record.EventRecorder
 	Metrics  *Metrics
 	Logger   *slog.Logger
+	// SweepRate is defaultSweepRate when 0.
+	SweepRate float64
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
 }
@@ -66,8 +76,8 @@ type Bridge struct {
 // New returns a Bridge that does nothing before Run.
 func New(options Options) (*Bridge, error) {
 	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
-	owner := ownership{takeOver: options.Config.TakeOver, probeNamespace: options.Config.ProbeNamespace}
-	objects, err := newObjects(options.Clients, owner, options.Config.Namespaces)
+	options.SweepRate = cmp.Or(options.SweepRate, defaultSweepRate)
+	objects, err := newObjects(options.Clients, ownership{takeOver: options.Config.TakeOver}, options.Config.Namespaces)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +133,15 @@ func (b *Bridge) elect(ctx context.Context) error {
 	var started atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: settings.Namespace, Name: leaseName},
 			Client:     b.Clients.Kubernetes.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 		},
-		Name:          settings.Name,
-		LeaseDuration: settings.LeaseDuration, RenewDeadline: settings.RenewDeadline, RetryPeriod: settings.RetryPeriod,
+		Name: leaseName,
+		// These are the proportions of 15, 10 and 2 s, which Kubernetes' own components have.
+		LeaseDuration:   settings.LeaseDuration,
+		RenewDeadline:   settings.LeaseDuration * 2 / 3,
+		RetryPeriod:     settings.LeaseDuration * 2 / 15,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) {
@@ -166,13 +179,12 @@ func (b *Bridge) elect(ctx context.Context) error {
 }
 
 func (b *Bridge) newController() *controller {
-	settings := b.Config
 	limiter := func(share float64, burst int) flowcontrol.RateLimiter {
-		return flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*share), burst)
+		return flowcontrol.NewTokenBucketRateLimiter(float32(b.SweepRate*share), burst)
 	}
 	return &controller{
 		Bridge:        b,
-		sweepLimiter:  limiter(1, max(1, int(settings.SweepRate/10))),
+		sweepLimiter:  limiter(1, max(1, int(b.SweepRate/10))),
 		ensureLimiter: limiter(ensureShare, 1),
 		remindLimiter: limiter(reminderShare, 1),
 		main:          newQueue("bridge", b.Options),

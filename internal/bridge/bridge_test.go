@@ -279,34 +279,28 @@ func TestNoMessageHoldsATemplate(t *testing.T) {
 
 func TestFollowerSendsNothingAndTakesOver(t *testing.T) {
 	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "bridge"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: leaseName},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("other"), LeaseDurationSeconds: ptr.To(int32(1)),
 			RenewTime: &metav1.MicroTime{Time: time.Now()}, AcquireTime: &metav1.MicroTime{Time: time.Now()},
 		},
 	}
 	w := newWorld(t, cronJob(), lease)
-	w.settings.LeaderElection = config.LeaderElection{
-		Enabled: true, Namespace: "system", Name: "bridge",
-		LeaseDuration: time.Second, RenewDeadline: 600 * time.Millisecond, RetryPeriod: 100 * time.Millisecond,
-	}
+	w.settings.LeaderElection = config.LeaderElection{Enabled: true, Namespace: "system", LeaseDuration: time.Second}
 	w.lead()
 	assert.Empty(t, w.temporal.said(), "ready, and following")
 	w.hears("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue false")
 
 	w.cancel()
 	w.stopped()
-	released, err := w.native.CoordinationV1().Leases("system").Get(context.Background(), "bridge", metav1.GetOptions{})
+	released, err := w.native.CoordinationV1().Leases("system").Get(context.Background(), leaseName, metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, *released.Spec.HolderIdentity, "the lease is given back")
 }
 
 func TestLostLeaseEndsTheProcess(t *testing.T) {
 	w := newWorld(t, cronJob())
-	w.settings.LeaderElection = config.LeaderElection{
-		Enabled: true, Namespace: "system", Name: "bridge",
-		LeaseDuration: time.Second, RenewDeadline: 600 * time.Millisecond, RetryPeriod: 100 * time.Millisecond,
-	}
+	w.settings.LeaderElection = config.LeaderElection{Enabled: true, Namespace: "system", LeaseDuration: time.Second}
 	var refused atomic.Bool
 	w.native.PrependReactor("update", "leases", refuseWhen(&refused))
 	ended := make(chan error, 1)

@@ -167,7 +167,7 @@ func manyRunning(t *testing.T, count int) (w *world, ids []string) {
 		ids = append(ids, fmt.Sprintf("job/shop/many-%04d", n))
 	}
 	w = newWorld(t, jobs...)
-	w.settings.SweepRate = 1e6
+	w.sweepRate = 1e6
 	for _, id := range ids {
 		w.temporal.running[id] = path.Base(id)
 	}
@@ -248,7 +248,7 @@ func TestALongListOfOthersIsLeft(t *testing.T) {
 
 func TestARoundTakesATenthOfTheSweepsRate(t *testing.T) {
 	w := newWorld(t)
-	w.settings.SweepRate = 200
+	w.sweepRate = 200
 	assert.InDelta(t, 20, w.bridge().newController().ensureLimiter.QPS(), 0.001)
 }
 

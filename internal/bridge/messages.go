@@ -100,8 +100,7 @@ var statusAttributes = map[string]enumspb.IndexedValueType{
 func HaveSearchAttributes(ctx context.Context, sdk client.Client, namespace string, logger *slog.Logger) SearchAttributes {
 	response, err := sdk.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
-		logger.Warn("Temporal did not list its search attributes, so none are set; with --search-attributes=on they are taken as existing",
-			"error", err)
+		logger.Warn("Temporal did not list its search attributes, so none are set on workflows; restart the bridge to ask again", "error", err)
 		return SearchAttributes{}
 	}
 	found, command := judgeAttributes(response.GetCustomAttributes(), namespace)

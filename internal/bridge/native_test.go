@@ -25,7 +25,6 @@ const nativeID = "batch-cronjob/shop/report"
 // takingOverCronJobs makes the world one in which CronJobs of batch/v1 are taken over.
 func (w *world) takingOverCronJobs() *world {
 	w.settings.TakeOver.CronJobs = true
-	w.settings.ProbeNamespace = "system"
 	return w
 }
 
@@ -82,7 +81,7 @@ func (w *world) putNative(cronJob *batchv1.CronJob) {
 
 func (w *world) probedCronJobs() []batchv1.CronJob {
 	w.t.Helper()
-	list, err := w.native.BatchV1().CronJobs("system").List(context.Background(), metav1.ListOptions{})
+	list, err := w.native.BatchV1().CronJobs(ProbeNamespace).List(context.Background(), metav1.ListOptions{})
 	require.NoError(w.t, err)
 	return list.Items
 }
@@ -246,7 +245,7 @@ func TestWhereTheBuiltInCronJobControllerAnswersTheBridgeRefuses(t *testing.T) {
 	cleans(w)
 	err := w.asks()
 	require.ErrorIs(t, err, ErrBuiltInRuns)
-	for _, want := range []string{"another controller gave CronJob system/ostinato-takeover-probe-", "--controllers=*,-cronjob-controller", "without --takeover=cronjobs"} {
+	for _, want := range []string{"another controller gave CronJob ostinato-probe/ostinato-takeover-probe-", "--controllers=*,-cronjob-controller", "without --takeover=cronjobs"} {
 		assert.ErrorContains(t, err, want)
 	}
 	assert.NotContains(t, err.Error(), "-job-controller (", "the job controller does not run")
@@ -255,7 +254,7 @@ func TestWhereTheBuiltInCronJobControllerAnswersTheBridgeRefuses(t *testing.T) {
 }
 
 func TestTheCronJobProbeStartsNothing(t *testing.T) {
-	probe := probeCronJob("system", "probe")
+	probe := probeCronJob(ProbeNamespace, "probe")
 	assert.True(t, *probe.Spec.Suspend)
 	assert.True(t, *probe.Spec.JobTemplate.Spec.Suspend)
 	assert.Zero(t, *probe.Spec.JobTemplate.Spec.Parallelism)
@@ -263,14 +262,14 @@ func TestTheCronJobProbeStartsNothing(t *testing.T) {
 	w := newWorld(t).takingOverCronJobs().lead()
 	probe.UID = "p1"
 	w.putNative(probe)
-	require.NoError(t, w.native.BatchV1().CronJobs("system").Delete(context.Background(), "probe", metav1.DeleteOptions{}))
+	require.NoError(t, w.native.BatchV1().CronJobs(ProbeNamespace).Delete(context.Background(), "probe", metav1.DeleteOptions{}))
 	w.clock.Step(watchdogPeriod)
 	w.hears()
 }
 
 func TestWhoChangedTheCronJobProbesStatus(t *testing.T) {
 	armed := func(n *batchv1.CronJob) {
-		n.Status.Active = probeActive("system", "probe")
+		n.Status.Active = probeActive(ProbeNamespace, "probe")
 		nativeStatusBy(probeManager, 1)(n)
 	}
 	cleaned := func(n *batchv1.CronJob) { n.Status.Active = nil }
@@ -286,7 +285,7 @@ func TestWhoChangedTheCronJobProbesStatus(t *testing.T) {
 		"a schedule time, and nothing": {[]func(*batchv1.CronJob){func(n *batchv1.CronJob) { n.Status.LastScheduleTime = at(3) }, nativeStatusBy("k3s", 3)}, "k3s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			probe := probeCronJob("system", "probe")
+			probe := probeCronJob(ProbeNamespace, "probe")
 			armed(probe)
 			for _, touch := range test.touch {
 				touch(probe)

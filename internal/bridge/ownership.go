@@ -16,6 +16,9 @@ import (
 // probeLabel marks the CronJobs and Jobs by which a bridge asks whether the built-in controllers run.
 const probeLabel = "ostinato.dev/takeover-probe"
 
+// ProbeNamespace is where a bridge makes them. It holds nothing else.
+const ProbeNamespace = "ostinato-probe"
+
 // builtInManager is the field manager of Kubernetes' own controllers.
 const builtInManager = "kube-controller-manager"
 
@@ -23,8 +26,6 @@ const builtInManager = "kube-controller-manager"
 type ownership struct {
 	// takeOver says which are that are not marked.
 	takeOver config.TakeOver
-	// probeNamespace is where objects with probeLabel are nobody's.
-	probeNamespace string
 }
 
 // ours reports whether the Job is Ostinato's to reconcile.
@@ -35,7 +36,7 @@ func (o ownership) ours(job *batchv1.Job) bool {
 // probe reports whether the object is a bridge's question to the cluster.
 func (o ownership) probe(object metav1.Object) bool {
 	_, marked := object.GetLabels()[probeLabel]
-	return marked && object.GetNamespace() == o.probeNamespace
+	return marked && object.GetNamespace() == ProbeNamespace
 }
 
 // cronJobOf returns the CronJob that controls the Job, where that is Ostinato's.

@@ -18,7 +18,7 @@ import (
 )
 
 // all takes Jobs over.
-var all = ownership{takeOver: config.TakeOver{Jobs: true}, probeNamespace: "system"}
+var all = ownership{takeOver: config.TakeOver{Jobs: true}}
 
 func probeIn(namespace string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
@@ -39,14 +39,14 @@ func TestWhoseJobItIs(t *testing.T) {
 		{name: "marked as the built-in controller's", job: standalone(managedBy(batchv1.JobControllerName)), takingOver: true},
 		{name: "of a native CronJob", job: standalone(foreign, ofNativeCronJob), takingOver: true},
 		{name: "another's", job: standalone(managedBy("kueue.x-k8s.io/multikueue")), external: "kueue.x-k8s.io/multikueue"},
-		{name: "a probe of a bridge", job: standalone(foreign, probeIn("system"))},
+		{name: "a probe of a bridge", job: standalone(foreign, probeIn(ProbeNamespace))},
 		{name: "somebody else's Job with the probe's label", job: standalone(foreign, probeIn("shop")), takingOver: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, side := range []struct {
 				owner ownership
 				want  bool
-			}{{ownership{probeNamespace: "system"}, test.marked}, {all, test.takingOver}} {
+			}{{ownership{}, test.marked}, {all, test.takingOver}} {
 				assert.Equal(t, side.want, side.owner.ours(test.job), "%+v", side.owner)
 				trimmed, err := side.owner.trimJob(test.job)
 				require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestDecideJobTakenOver(t *testing.T) {
 		{name: "re-created: send", object: standalone(foreign), memory: old, want: decision{action: send}},
 		{name: "finished: nothing", object: standalone(foreign, complete, byBuiltIn), want: decision{action: leave}},
 		{name: "another's: nothing", object: standalone(managedBy("other.example/controller")), want: decision{action: leave}},
-		{name: "a probe: nothing", object: standalone(foreign, probeIn("system"), suspended, byBuiltIn), want: decision{action: leave}},
+		{name: "a probe: nothing", object: standalone(foreign, probeIn(ProbeNamespace), suspended, byBuiltIn), want: decision{action: leave}},
 		{name: "a run of ours that names the built-in controller: leave it to the CronJob's workflow",
 			object: run("r1", managedBy(batchv1.JobControllerName)), now: 1, want: decision{action: leave, again: 59 * time.Second}},
 	} {

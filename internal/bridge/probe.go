@@ -66,15 +66,15 @@ type probeClient[T, L any] interface {
 func (b *Bridge) probe(ctx context.Context) error {
 	var group sync.WaitGroup
 	var cronJobs, jobs error
-	namespace, name := b.objects.owner.probeNamespace, probeName+rand.String(5)
+	name := probeName + rand.String(5)
 	if b.objects.owner.takeOver.CronJobs {
 		// The built-in cronjob controller takes the name of a Job that does not exist out of every CronJob's status, the
 		// suspended included (parity 1.6, step 4), and does nothing else to it.
 		p := prober[*batchv1.CronJob, *batchv1.CronJobList]{
 			Bridge: b, kind: "CronJob", did: "another status, which the controller of batch/v1 CronJobs alone does",
-			client: b.Clients.Kubernetes.BatchV1().CronJobs(namespace),
-			probe:  probeCronJob(namespace, name),
-			status: batchv1.CronJobStatus{Active: probeActive(namespace, name)},
+			client: b.Clients.Kubernetes.BatchV1().CronJobs(ProbeNamespace),
+			probe:  probeCronJob(ProbeNamespace, name),
+			status: batchv1.CronJobStatus{Active: probeActive(ProbeNamespace, name)},
 			rival:  cronJobRival,
 		}
 		group.Go(func() { cronJobs = p.run(ctx) })
@@ -82,8 +82,8 @@ func (b *Bridge) probe(ctx context.Context) error {
 	if b.objects.owner.takeOver.Jobs {
 		p := prober[*batchv1.Job, *batchv1.JobList]{
 			Bridge: b, kind: "Job", did: "a status, which the controller of unmarked Jobs alone does",
-			client: b.Clients.Kubernetes.BatchV1().Jobs(namespace),
-			probe:  probeJob(namespace, name),
+			client: b.Clients.Kubernetes.BatchV1().Jobs(ProbeNamespace),
+			probe:  probeJob(ProbeNamespace, name),
 			rival:  jobRival,
 		}
 		group.Go(func() { jobs = p.run(ctx) })

@@ -62,7 +62,7 @@ func TestWhereNobodyAnswersJobsAreTakenOver(t *testing.T) {
 	w := newWorld(t).takingOver()
 	require.NoError(t, w.asks())
 	assert.GreaterOrEqual(t, w.clock.Since(after(20)), probeWait)
-	assert.Empty(t, w.jobs("system"), "the probe is deleted")
+	assert.Empty(t, w.jobs(ProbeNamespace), "the probe is deleted")
 	assert.Contains(t, w.log.String(), "taking Jobs over")
 }
 
@@ -71,10 +71,10 @@ func TestWhereTheBuiltInControllerAnswersTheBridgeRefuses(t *testing.T) {
 	builtIn(w)
 	err := w.asks()
 	require.ErrorIs(t, err, ErrBuiltInRuns)
-	for _, want := range []string{"kube-controller-manager gave Job system/ostinato-takeover-probe-", "--controllers=*,-job-controller", "without --takeover=jobs"} {
+	for _, want := range []string{"kube-controller-manager gave Job ostinato-probe/ostinato-takeover-probe-", "--controllers=*,-job-controller", "without --takeover=jobs"} {
 		assert.ErrorContains(t, err, want)
 	}
-	assert.Empty(t, w.jobs("system"), "the probe is deleted")
+	assert.Empty(t, w.jobs(ProbeNamespace), "the probe is deleted")
 	assert.Empty(t, w.temporal.said(), "nothing is sent")
 }
 
@@ -99,7 +99,7 @@ func TestWhereItCanNotBeToldTheBridgeWarnsAndGoesOn(t *testing.T) {
 		says   string
 	}{
 		{"not allowed", fails("create", apierrors.NewForbidden(jobsResource, "", errors.New("no right"))), "no right"},
-		{"no such namespace", fails("create", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "system")), "not found"},
+		{"no such namespace", fails("create", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, ProbeNamespace)), "not found"},
 		{"no answer all the time", fails("create", apierrors.NewInternalError(errors.New("webhook down"))), "webhook down"},
 		{"may not look", fails("get", apierrors.NewForbidden(jobsResource, "", errors.New("no right"))), "no right"},
 		{"somebody deletes the probe", fails("get", apierrors.NewNotFound(jobsResource, "")), "somebody deleted"},
@@ -144,16 +144,16 @@ func TestAnInterruptedProbeIsDeleted(t *testing.T) {
 	go func() { ended <- b.Run(ctx) }()
 	<-looked
 	assert.ErrorContains(t, b.Ready(ctx), "whether the built-in controllers run")
-	assert.Len(t, w.jobs("system"), 1)
+	assert.Len(t, w.jobs(ProbeNamespace), 1)
 	cancel()
 	require.NoError(t, <-ended)
-	assert.Empty(t, w.jobs("system"))
+	assert.Empty(t, w.jobs(ProbeNamespace))
 	assert.NotContains(t, w.log.String(), "can't tell")
 }
 
 func TestProbesThatAKilledBridgeLeftAreDeleted(t *testing.T) {
 	probe := func(name string, created int, edits ...func(*batchv1.Job)) *batchv1.Job {
-		return standalone(append([]func(*batchv1.Job){foreign, probeIn("system"), func(j *batchv1.Job) {
+		return standalone(append([]func(*batchv1.Job){foreign, probeIn(ProbeNamespace), func(j *batchv1.Job) {
 			j.Name, j.CreationTimestamp = name, *at(created)
 		}}, edits...)...)
 	}
@@ -163,14 +163,14 @@ func TestProbesThatAKilledBridgeLeftAreDeleted(t *testing.T) {
 	).takingOver()
 	require.NoError(t, w.asks())
 	var left []string
-	for _, job := range w.jobs("system") {
+	for _, job := range w.jobs(ProbeNamespace) {
 		left = append(left, job.Name)
 	}
 	assert.ElementsMatch(t, []string{"of-another-bridge", "not-a-probe"}, left)
 }
 
 func TestTheProbeAsksForNothingButACondition(t *testing.T) {
-	probe := probeJob("system", "probe")
+	probe := probeJob(ProbeNamespace, "probe")
 	assert.True(t, *probe.Spec.Suspend)
 	assert.Zero(t, *probe.Spec.Parallelism)
 	assert.Nil(t, probe.Spec.ManagedBy)
@@ -201,7 +201,7 @@ func TestWhoGaveTheProbeAStatus(t *testing.T) {
 			}}, want: "second"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			probe := probeJob("system", "probe")
+			probe := probeJob(ProbeNamespace, "probe")
 			for _, touch := range test.touch {
 				touch(probe)
 			}

@@ -26,7 +26,7 @@ func dueIn(namespace string, n int) *ostinatov1.CronJob {
 func remindersAt(t *testing.T, rate float64, all ...runtime.Object) *world {
 	t.Helper()
 	w := newWorld(t, all...)
-	w.settings.SweepRate = rate / reminderShare
+	w.sweepRate = rate / reminderShare
 	w.events = record.NewFakeRecorder(10_000)
 	w.lead()
 	w.eventually(func() bool { return len(w.temporal.said()) == len(all) }, "every workflow is looked for")

@@ -49,7 +49,7 @@ func TestAtTakeOverEveryUnfinishedJobGetsItsWorkflow(t *testing.T) {
 		standalone(foreign, called("edited"), running, edited, statusBy(builtInManager, 1)),
 		standalone(foreign, called("done"), complete, statusBy(builtInManager, 1)),
 		standalone(called("theirs"), managedBy("other.example/controller"), running),
-		standalone(foreign, probeIn("system"), called("probe-of-another-bridge"), suspended),
+		standalone(foreign, probeIn(ProbeNamespace), called("probe-of-another-bridge"), suspended),
 	).takingOver().lead()
 	w.hears(
 		"start job/shop/new",
@@ -127,12 +127,12 @@ func TestStrayJobs(t *testing.T) {
 
 func TestProbeOfAnotherBridgeIsLeftAlone(t *testing.T) {
 	w := newWorld(t).takingOver().lead()
-	probe := standalone(foreign, probeIn("system"))
+	probe := standalone(foreign, probeIn(ProbeNamespace))
 	w.putJob(probe)
 	probe = probe.DeepCopy()
 	probe.Generation++
 	w.putJob(probe)
-	require.NoError(t, w.native.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), "system", probe.Name))
+	require.NoError(t, w.native.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), ProbeNamespace, probe.Name))
 	w.putJob(standalone(foreign))
 	w.hears("start " + jobID)
 }

@@ -29,16 +29,17 @@ import (
 
 // world is a Bridge that leads, between a fake API server and a fake Temporal.
 type world struct {
-	t        *testing.T
-	native   *kubernetesfake.Clientset
-	cronJobs *fake.CronJobs
-	temporal *fakeTemporal
-	events   *record.FakeRecorder
-	clock    *worldClock
-	settings config.Bridge
-	objects  *objects
-	metrics  *prometheus.Registry
-	log      *lockedBuffer
+	t         *testing.T
+	native    *kubernetesfake.Clientset
+	cronJobs  *fake.CronJobs
+	temporal  *fakeTemporal
+	events    *record.FakeRecorder
+	clock     *worldClock
+	settings  config.Bridge
+	sweepRate float64
+	objects   *objects
+	metrics   *prometheus.Registry
+	log       *lockedBuffer
 	// resources is what discovery says of batch.ostinato.dev.
 	resources atomic.Pointer[metav1.APIResourceList]
 	cancel    context.CancelFunc
@@ -84,7 +85,7 @@ func newWorld(t *testing.T, contents ...runtime.Object) *world {
 		clock:    &worldClock{FakeClock: clocktesting.NewFakeClock(after(20))},
 		metrics:  prometheus.NewRegistry(),
 		log:      &lockedBuffer{},
-		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second},
+		settings: config.Bridge{Workers: 2, OverdueGrace: 15 * time.Second}, sweepRate: 1000,
 	}
 	w.install(cronJobResources())
 	w.native.PrependReactor("get", "resource", w.discover)
@@ -95,6 +96,7 @@ func (w *world) bridge() *Bridge {
 	w.t.Helper()
 	b, err := New(Options{
 		Config:            w.settings,
+		SweepRate:         w.sweepRate,
 		Clients:           &k8s.Clients{Kubernetes: w.native, CronJobs: listed{w.cronJobs}},
 		Temporal:          w.temporal,
 		TemporalNamespace: "default",
@@ -136,7 +138,6 @@ func (w *world) begin(b *Bridge) {
 // takingOver makes the world one in which Jobs are taken over.
 func (w *world) takingOver() *world {
 	w.settings.TakeOver.Jobs = true
-	w.settings.ProbeNamespace = "system"
 	return w
 }
 

@@ -13,7 +13,6 @@ import (
 
 // CodecServer holds the settings of cmd/codecserver.
 type CodecServer struct {
-	// Payloads has the keys; failures are the clients' matter.
 	Payloads
 	// Address is a loopback host:port: whoever reaches it may decrypt.
 	Address       string
@@ -34,7 +33,7 @@ func (s *CodecServer) AddFlags(flags *command.Flags) {
 	server := flags.Group(groupServer)
 	server.StringVar(&s.Address, "address", "127.0.0.1:8083", "loopback host:port of /encode and /decode")
 	server.Var((*nameList)(&s.UIOrigins), "ui-origins", "origins of the Temporal UIs that may ask, such as https://temporal.example, separated by commas")
-	s.Payloads.addKeys(flags.Group(groupEncryption))
+	s.Payloads.addFlags(flags)
 	observability := flags.Group(groupObservability)
 	observability.StringVar(&s.HealthAddress, "health-address", ":8081", "host:port of /healthz and /readyz; empty serves none")
 	s.Log.addFlags(observability)

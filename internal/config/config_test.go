@@ -71,7 +71,6 @@ func TestDefaultsAreValid(t *testing.T) {
 	assert.Equal(t, 15*time.Second, bridge.OverdueGrace)
 	assert.Empty(t, bridge.Namespaces)
 	assert.Empty(t, worker.Namespaces)
-	assert.Equal(t, "ostinato-probe", bridge.ProbeNamespace)
 }
 
 func TestPrecedence(t *testing.T) {
@@ -192,12 +191,10 @@ func TestPayloadsAreEncryptedWithKeysOnly(t *testing.T) {
 		name      string
 		arguments []string
 		encrypted bool
-		failures  bool
 	}{
 		{name: "no keys"},
 		{name: "keys that only decrypt", arguments: []string{"--payload-keys=" + keys}},
-		{name: "a key that encrypts", arguments: []string{"--payload-keys=" + keys, "--payload-encryption-key=2026"}, encrypted: true, failures: true},
-		{name: "failures left readable", arguments: []string{"--payload-keys=" + keys, "--payload-encryption-key=2026", "--encrypt-failures=false"}, encrypted: true},
+		{name: "a key that encrypts", arguments: []string{"--payload-keys=" + keys, "--payload-encryption-key=2026"}, encrypted: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			worker, err := parseWorker(test.arguments, environment(nil))
@@ -211,7 +208,7 @@ func TestPayloadsAreEncryptedWithKeysOnly(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, test.encrypted, !strings.Contains(payload.String(), "swordfish"), "%s: %v", name, payload)
 				failure := options.FailureConverter.ErrorToFailure(errors.New("swordfish"))
-				assert.Equal(t, test.failures, !strings.Contains(failure.String(), "swordfish"), "%s: %v", name, failure)
+				assert.Equal(t, test.encrypted, !strings.Contains(failure.String(), "swordfish"), "%s: %v", name, failure)
 			}
 		})
 	}
@@ -265,14 +262,13 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 	}{
 		{"unknown flag", worker, []string{"--nope"}, nil, "nope"},
 		{"argument", worker, []string{"run"}, nil, `unexpected argument "run"`},
-		{"variable that is no number", worker, nil, map[string]string{"OSTINATO_KUBE_BURST": "many"}, `OSTINATO_KUBE_BURST="many"`},
+		{"variable that is no number", worker, nil, map[string]string{"OSTINATO_WATCH_SHARDS": "many"}, `OSTINATO_WATCH_SHARDS="many"`},
 		{"cluster name", worker, []string{"--cluster=Prod/1"}, nil, "lower case letters"},
 		{"reserved cluster name", worker, []string{"--cluster=job"}, nil, "choose another name"},
 		{"namespace", bridge, []string{"--namespaces=a b"}, nil, "separated by commas"},
 		{"namespace of a worker", worker, []string{"--namespaces=A"}, nil, "no namespace name"},
 		{"a namespace twice", worker, []string{"--namespaces=a,b,a"}, nil, `"a" is there twice`},
 		{"rate", worker, []string{"--kube-qps=-1"}, nil, "set it to 0 or more"},
-		{"burst", worker, []string{"--kube-burst=0"}, nil, "set it to 1 or more"},
 		{"address", worker, []string{"--metrics-address=8080"}, nil, "host:port"},
 		{"a certificate without a key", worker, []string{"--metrics-tls-cert-file=tls.crt"}, nil, "--metrics-tls-private-key-file; set the other one too"},
 		{"probes behind TLS", bridge, []string{"--metrics-authentication", "--health-address=:8080"}, nil, "choose another port"},
@@ -285,12 +281,9 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"half of versioning", worker, []string{"--build-id=x"}, nil, "--deployment-name"},
 		{"deployment name with a dot", worker, []string{"--build-id=x", "--deployment-name=a.b"}, nil, "use a hyphen"},
 		{"drain timeout", bridge, []string{"--drain-timeout=-1s"}, nil, "0 or more"},
-		{"search attributes", bridge, []string{"--search-attributes=yes"}, nil, "auto, on or off"},
-		{"lease durations", bridge, []string{"--lease-renew-deadline=20s"}, nil, "--lease-renew-deadline"},
-		{"lease retry", bridge, []string{"--lease-retry-period=9s"}, nil, "1.2 times"},
+		{"lease without a namespace", bridge, []string{"--lease-namespace="}, nil, "name the bridge's own namespace"},
+		{"lease duration", bridge, []string{"--lease-duration=900ms"}, nil, "set it to 1s or more"},
 		{"take-over of something else", bridge, []string{"--takeover=jobs,pods"}, nil, `"pods" can't be taken over; use cronjobs, jobs or both`},
-		{"take-over of CronJobs without a namespace for the probe", bridge, []string{"--takeover=cronjobs", "--takeover-probe-namespace="}, nil, "name one that holds nothing else"},
-		{"take-over without a namespace for the probe", bridge, []string{"--takeover=jobs", "--takeover-probe-namespace="}, nil, "name one that holds nothing else"},
 		{"back-off below a second", worker, []string{"--pod-backoff-base=500ms"}, nil, "1s or more"},
 		{"back-off of half seconds", bridge, []string{"--pod-backoff-cap=90500ms"}, nil, "whole seconds"},
 		{"back-off above its cap", bridge, []string{"--pod-backoff-base=11m"}, nil, "--pod-backoff-cap, 10m0s, or less"},
@@ -331,7 +324,8 @@ func TestKubernetesClient(t *testing.T) {
 		burst     int
 	}{
 		{"none of our own", nil, -1, 0},
-		{"set", []string{"--kube-qps=50", "--kube-burst=60"}, 50, 60},
+		{"set", []string{"--kube-qps=50"}, 50, 50},
+		{"less than one a second", []string{"--kube-qps=0.5"}, 0.5, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			worker, err := parseWorker(test.arguments, environment(nil))
@@ -362,7 +356,7 @@ func TestHelpListsFlagsInGroupsWithTheirVariables(t *testing.T) {
 	cmd.SetOut(&help)
 	require.NoError(t, cmd.Execute())
 	assert.Regexp(t, `(?s)TEMPORAL_ADDRESS.*KUBECONFIG.*Temporal flags:.*--cluster.*Encryption flags:.*--payload-keys.*Kubernetes flags:.*--namespaces.*Jobs flags:.*--pod-backoff-base.*`+
-		`Work flags:.*--workers.*Leader election flags:.*--lease-name string +name of the lease \[OSTINATO_LEASE_NAME\] \(default "ostinato-bridge"\).*`+
+		`Work flags:.*--workers.*Leader election flags:.*--lease-namespace string +namespace of the lease \[OSTINATO_LEASE_NAMESPACE\] \(default "ostinato-system"\).*`+
 		`Observability flags:.*--log-level.*Other flags:.*--help`, help.String())
 }
 

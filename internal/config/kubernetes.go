@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"k8s.io/client-go/rest"
@@ -18,16 +19,14 @@ type Kubernetes struct {
 	Namespaces []string
 	TakeOver   TakeOver
 	// KubeQPS is 0 for no limit of this process's own.
-	KubeQPS   float64
-	KubeBurst int
+	KubeQPS float64
 }
 
 func (k *Kubernetes) addFlags(flags *command.Flags) {
 	group := flags.Group(groupKubernetes)
 	group.Var((*nameList)(&k.Namespaces), "namespaces", "comma-separated Kubernetes namespaces to serve, with rights in no other; empty means all; the same for worker and bridge")
 	group.Var(&k.TakeOver, "takeover", "replace kube-controller-manager's controllers of batch/v1 CronJobs (cronjobs), of Jobs without managedBy (jobs), or both, which must be off (docs/takeover.md); the same for worker and bridge")
-	group.Float64Var(&k.KubeQPS, "kube-qps", 0, "requests a second to the API server; 0 leaves the limit to the server's Priority and Fairness")
-	group.IntVar(&k.KubeBurst, "kube-burst", 100, "requests in a burst above --kube-qps; counts only with --kube-qps")
+	group.Float64Var(&k.KubeQPS, "kube-qps", 0, "requests a second to the API server, and as many in a burst; 0 leaves the limit to the server's Priority and Fairness")
 }
 
 func (k Kubernetes) validate(p *problems) {
@@ -36,7 +35,6 @@ func (k Kubernetes) validate(p *problems) {
 		p.check(!slices.Contains(k.Namespaces[:i], namespace), "namespaces", "%q is there twice; name it once", namespace)
 	}
 	p.check(k.KubeQPS >= 0, "kube-qps", "is %v; set it to 0 or more", k.KubeQPS)
-	p.atLeast(k.KubeBurst, 1, "kube-burst")
 }
 
 // RESTConfig returns the configuration of this process's Kubernetes clients: that of KUBECONFIG, else of ~/.kube/config,
@@ -52,7 +50,7 @@ func (k Kubernetes) RESTConfig(userAgent string) (*rest.Config, error) {
 	// Retry-After, which client-go and the activities honour.
 	config.UserAgent, config.QPS = userAgent, -1
 	if k.KubeQPS > 0 {
-		config.QPS, config.Burst = float32(k.KubeQPS), k.KubeBurst
+		config.QPS, config.Burst = float32(k.KubeQPS), int(math.Ceil(k.KubeQPS))
 	}
 	return config, nil
 }

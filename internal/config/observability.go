@@ -16,7 +16,7 @@ type Observability struct {
 	MetricsAuthentication         bool
 	// MetricsCertificateFile and MetricsKeyFile are set both or neither.
 	MetricsCertificateFile, MetricsKeyFile string
-	Profiling, SDKMetrics                  bool
+	Profiling                              bool
 	Log
 }
 
@@ -41,7 +41,6 @@ func (o *Observability) addFlags(flags *command.Flags) {
 	group.StringVar(&o.MetricsCertificateFile, "metrics-tls-cert-file", "", "certificate to serve metrics over TLS; without it --metrics-authentication uses a self-signed one")
 	group.StringVar(&o.MetricsKeyFile, "metrics-tls-private-key-file", "", "private key of --metrics-tls-cert-file")
 	group.BoolVar(&o.Profiling, "profiling", false, "serve net/http/pprof at --metrics-address, which must be a loopback address")
-	group.BoolVar(&o.SDKMetrics, "sdk-metrics", true, "record the Temporal SDK's metrics")
 	o.Log.addFlags(group)
 }
 

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"regexp"
 
-	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 
@@ -58,17 +57,10 @@ type Payloads struct {
 	PayloadKeys string
 	// PayloadEncryptionKey is the ID of the key that encrypts; without it the keys only decrypt.
 	PayloadEncryptionKey string
-	EncryptFailures      bool
 }
 
 func (s *Payloads) addFlags(flags *command.Flags) {
 	group := flags.Group(groupEncryption)
-	s.addKeys(group)
-	group.BoolVar(&s.EncryptFailures, "encrypt-failures", true, "encrypt messages and stack traces of failures too, if payloads are encrypted")
-}
-
-// addKeys declares the flags that the codec server has too.
-func (s *Payloads) addKeys(group *pflag.FlagSet) {
 	group.StringVar(&s.PayloadKeys, "payload-keys", "", "file with a key for what is kept in Temporal, or directory with a file for each (32 bytes in base64, named as the key); the same keys for worker, bridge and codecserver")
 	group.StringVar(&s.PayloadEncryptionKey, "payload-encryption-key", "", "name of the key that encrypts; without it the keys only decrypt. Give every process the key before any encrypts with it")
 }
@@ -88,7 +80,7 @@ func (s Payloads) Apply(options *client.Options, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	payloadcodec.Apply(options, codec, s.PayloadEncryptionKey != "" && s.EncryptFailures)
+	payloadcodec.Apply(options, codec, s.PayloadEncryptionKey != "")
 	return nil
 }
 

@@ -31,20 +31,14 @@ type Worker struct {
 	StampedUsers                       bool
 	// A start that waits for the time of its run keeps one of MaxConcurrentActivities. Fewer Job than
 	// CronJob tasks let due runs start before runs in progress go on.
-	MaxConcurrentWorkflowTasks   int
-	MaxConcurrentJobTasks        int
-	MaxConcurrentActivities      int
-	MaxConcurrentLocalActivities int
-	MaxConcurrentBulkActivities  int
-	StartLead                    time.Duration
-	MaxPollers                   int
-	BulkPodsPerSecond            float64
-	// BulkActivitiesPerSecond is over all workers; Temporal enforces it.
-	BulkActivitiesPerSecond float64
-	StickyCacheSize         int
-	StickyCacheMemory       resource.QuantityValue
-	StickyTimeout           time.Duration
-	WatchShards             int
+	MaxConcurrentWorkflowTasks int
+	MaxConcurrentJobTasks      int
+	MaxConcurrentActivities    int
+	StartLead                  time.Duration
+	BulkPodsPerSecond          float64
+	StickyCacheSize            int
+	StickyCacheMemory          resource.QuantityValue
+	WatchShards                int
 	// DeploymentName and BuildID turn on Worker Deployment Versioning; both or none.
 	DeploymentName, BuildID string
 }
@@ -67,11 +61,9 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	jobs.IntVar(&w.EvidenceLogLines, "evidence-log-lines", 20, "last lines of a failed Pod's log to keep in its workflow; 0 keeps none")
 	jobs.IntVar(&w.EvidenceLogBytes, "evidence-log-bytes", 4096, "most bytes of a failed Pod's log to keep in its workflow; 0 keeps none")
 	temporal := flags.Group(groupTemporal)
-	temporal.IntVar(&w.MaxPollers, "max-pollers", 16, "most pollers of one task queue; their number follows the load")
 	temporal.IntVar(&w.StickyCacheSize, "sticky-cache-size", 10000, "workflows kept in memory")
 	w.StickyCacheMemory.Quantity = resource.MustParse("600Mi")
 	temporal.Var(&w.StickyCacheMemory, "sticky-cache-memory", "memory in use, such as 600Mi, above which all sleeping workflows leave memory; set it to two thirds of the container's limit")
-	temporal.DurationVar(&w.StickyTimeout, "sticky-timeout", 5*time.Second, "wait for the worker that has a workflow in memory before another takes over")
 	temporal.StringVar(&w.DeploymentName, "deployment-name", "", "Worker Deployment name; with --build-id turns on Worker Deployment Versioning")
 	temporal.StringVar(&w.BuildID, "build-id", "", "Worker Deployment build ID; with --deployment-name turns on Worker Deployment Versioning")
 	w.AcceptSignals = steering.All()
@@ -79,14 +71,11 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	kubernetes := flags.Group(groupKubernetes)
 	kubernetes.BoolVar(&w.StampedUsers, "stamped-users", false, "believe the names of users in annotations "+names.SuspendUserAnnotation+" and "+names.RunUserAnnotation+", which the admission policies of deploy/components/who write; without these anybody could")
 	work := flags.Group(groupWork)
-	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 1280, "workflow tasks of CronJobs at a time")
+	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 1280, "workflow tasks of CronJobs, and local activities, at a time")
 	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; keep it below that of CronJobs, so that due runs start first")
 	work.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 1280, "activities of CronJobs at a time (of Jobs, 64 at most); four fifths may be starts that wait for their due time, which bounds how many runs start at once")
-	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 1280, "local activities at a time: most API calls except the start of a run; no fewer than workflow tasks of CronJobs")
 	work.DurationVar(&w.StartLead, "start-lead", schedule.MaxLead, "how long before its due time the start of a run is prepared; 0 prepares none. A suspend through Temporal is certain to count for a run only if it comes before that")
-	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
 	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 1000, "Pod creates and deletes a second by this process's bulk activities")
-	work.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")
 	work.IntVar(&w.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same for every worker of a cluster")
 	work.DurationVar(&w.DrainTimeout, "drain-timeout", 20*time.Second, "how long activities in progress may take after SIGTERM")
 }
@@ -101,15 +90,10 @@ func (w *Worker) validate() error {
 	p.atLeast(w.MaxConcurrentWorkflowTasks, 2, "max-concurrent-workflow-tasks")
 	p.atLeast(w.MaxConcurrentJobTasks, 2, "max-concurrent-job-tasks")
 	p.atLeast(w.MaxConcurrentActivities, 1, "max-concurrent-activities")
-	p.atLeast(w.MaxConcurrentLocalActivities, 1, "max-concurrent-local-activities")
 	p.check(w.StartLead >= 0 && w.StartLead <= schedule.MaxLead, "start-lead", "is %v; set it between 0 and %v", w.StartLead, schedule.MaxLead)
-	p.atLeast(w.MaxConcurrentBulkActivities, 1, "max-concurrent-bulk-activities")
-	p.atLeast(w.MaxPollers, 2, "max-pollers")
 	p.positive(w.BulkPodsPerSecond, "bulk-pods-per-second")
-	p.positive(w.BulkActivitiesPerSecond, "bulk-activities-per-second")
 	p.atLeast(w.StickyCacheSize, 1, "sticky-cache-size")
 	p.check(w.StickyCacheMemory.Value() >= 64<<20, "sticky-cache-memory", "is %s; set it to 64Mi or more", w.StickyCacheMemory.String())
-	p.check(w.StickyTimeout > 0, "sticky-timeout", "is %v; set it above 0, such as 10s", w.StickyTimeout)
 	p.check(w.WatchShards >= 1 && w.WatchShards <= names.WatchBuckets, "watch-shards",
 		"is %d; set it between 1 and %d", w.WatchShards, names.WatchBuckets)
 	p.check((w.DeploymentName == "") == (w.BuildID == ""), "build-id",

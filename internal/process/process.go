@@ -35,7 +35,7 @@ type Process struct {
 	// Temporal is connected. TemporalNamespace is its namespace.
 	Temporal          client.Client
 	TemporalNamespace string
-	// SDKMetrics is what the Temporal SDK reports to; nil where that is turned off.
+	// SDKMetrics is what the Temporal SDK reports to.
 	SDKMetrics client.MetricsHandler
 	Kubernetes *k8s.Clients
 
@@ -81,13 +81,11 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	if err := settings.Payloads.Apply(&options, p.Logger); err != nil {
 		return err
 	}
-	if settings.SDKMetrics {
-		handler, closer := telemetry.SDKMetrics(p.Registry, p.Logger, telemetry.Labels{
-			"workflow_type": protocol.Workflows, "activity_type": protocol.Activities,
-		})
-		p.SDKMetrics, options.MetricsHandler = handler, handler
-		p.closers = append(p.closers, closer.Close)
-	}
+	handler, closer := telemetry.SDKMetrics(p.Registry, p.Logger, telemetry.Labels{
+		"workflow_type": protocol.Workflows, "activity_type": protocol.Activities,
+	})
+	p.SDKMetrics, options.MetricsHandler = handler, handler
+	p.closers = append(p.closers, closer.Close)
 	p.TemporalNamespace = options.Namespace
 	if p.Temporal, err = dial(ctx, options, p.Logger); err != nil {
 		return err

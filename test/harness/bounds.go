@@ -1,9 +1,6 @@
 package harness
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // What a wait may take, by what it waits for: each bound is that of the thing itself and Slack. A test that waits for
 // something of its own adds that up in the same way; a wait with a number in place of a name fails in test/architecture.
@@ -64,17 +61,11 @@ const (
 
 // The lease of bridges that run with ShortLease.
 const (
-	leaseDuration, leaseRenewDeadline, leaseRetry = 3 * time.Second, 2 * time.Second, 500 * time.Millisecond
+	leaseDuration = 3 * time.Second
 	// LeaseTakeOver is how long a killed bridge's lease keeps the next from leading: it has to see it unrenewed for its
-	// duration, and tries at intervals that jitter more than doubles.
-	LeaseTakeOver = leaseDuration + 3*leaseRetry
+	// duration, and tries at intervals of 2/15 of that, which jitter more than doubles.
+	LeaseTakeOver = leaseDuration + 3*leaseDuration*2/15
 )
 
 // ShortLease returns arguments for bridges that are killed: by default one would hold its lease for 15 s.
-func ShortLease() []string {
-	return []string{
-		fmt.Sprintf("--lease-duration=%s", leaseDuration),
-		fmt.Sprintf("--lease-renew-deadline=%s", leaseRenewDeadline),
-		fmt.Sprintf("--lease-retry-period=%s", leaseRetry),
-	}
-}
+func ShortLease() []string { return []string{"--lease-duration=" + leaseDuration.String()} }

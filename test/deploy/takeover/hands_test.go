@@ -28,7 +28,7 @@ func TestRefusesBesideTheBuiltInController(t *testing.T) {
 	harness.Eventually(t, builtInStart+harness.ProbeWait+harness.Slack, func(ctx context.Context) error {
 		var code int
 		var err error
-		output, code, err = deployment.RunBridge(ctx, stack.Stack, bridgeKubeconfig, "--takeover=jobs", "--lease-name=another")
+		output, code, err = deployment.RunBridge(ctx, stack.Stack, bridgeKubeconfig, "--takeover=jobs", "--lease-namespace=another")
 		if err == nil && code != 1 {
 			err = fmt.Errorf("the bridge ended with %d: %s", code, output)
 		}

@@ -66,7 +66,7 @@ func jobArguments(config *restclient.Config) []string {
 		"--pod-backoff-cap=" + wholeSeconds(jobcontroller.MaxJobPodFailureBackOff).String(),
 	}
 	if config.QPS != restConfigQPS {
-		arguments = append(arguments, "--kube-qps=1", "--kube-burst=1")
+		arguments = append(arguments, "--kube-qps=1")
 	}
 	return arguments
 }

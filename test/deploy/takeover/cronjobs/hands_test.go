@@ -41,7 +41,7 @@ func TestRefusesBesideTheBuiltInController(t *testing.T) {
 		defer cancel()
 		var code int
 		var err error
-		output, code, err = deployment.RunBridge(bounded, stack.Stack, installed.bridge, "--takeover=cronjobs", "--lease-name=another")
+		output, code, err = deployment.RunBridge(bounded, stack.Stack, installed.bridge, "--takeover=cronjobs", "--lease-namespace=another")
 		if err == nil && code != 1 {
 			err = &unexpected{code, output}
 		}
