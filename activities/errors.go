@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -47,7 +47,7 @@ func refusal(err error) *protocol.Refusal {
 	if !errors.As(err, &status) {
 		return nil
 	}
-	refused := &protocol.Refusal{Message: k8s.Bounded(err.Error())}
+	refused := &protocol.Refusal{Message: clip.Message(err.Error())}
 	details := status.Status().Details
 	switch code := status.Status().Code; {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause),
@@ -77,7 +77,7 @@ func refusedCreate(err error) *protocol.Refusal {
 	code := status.Status().Code
 	clientsFault := code >= 400 && code < 500 && code != http.StatusRequestTimeout
 	if clientsFault || strings.Contains(err.Error(), "failed calling webhook") {
-		return refuse(ledger.RefusedOtherwise, "%s", k8s.Bounded(err.Error()))
+		return refuse(ledger.RefusedOtherwise, "%s", clip.Message(err.Error()))
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func outage(err error, doing string, arguments ...any) error {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		options.NextRetryDelay = time.Duration(seconds) * time.Second
 	}
-	return temporal.NewApplicationErrorWithOptions(k8s.Bounded(doing+": "+err.Error()), kind, options)
+	return temporal.NewApplicationErrorWithOptions(clip.Message(doing+": "+err.Error()), kind, options)
 }
 
 // concernsOne reports whether an error is about one object, so that others are worth trying: a policy, an admission
@@ -126,5 +126,5 @@ func concernsOne(err error) bool {
 
 // refusedError returns the error of an activity that is not to be retried.
 func refusedError(why, doing string, arguments ...any) error {
-	return temporal.NewNonRetryableApplicationError(k8s.Bounded(fmt.Sprintf(doing, arguments...)+": "+why), RefusedErrorType, nil)
+	return temporal.NewNonRetryableApplicationError(clip.Message(fmt.Sprintf(doing, arguments...)+": "+why), RefusedErrorType, nil)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
 )
@@ -92,7 +93,7 @@ func (r Recorders) on(object subject, events ...event.Event) {
 	reference.SetGroupVersionKind(kind)
 	for _, one := range events {
 		if r.gate.pass(object.Namespace) {
-			recorder.Event(reference, one.Type, one.Reason, k8s.Truncated(one.Message, event.MaxMessage))
+			recorder.Event(reference, one.Type, one.Reason, clip.Text(one.Message, event.MaxMessage))
 		}
 	}
 }

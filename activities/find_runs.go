@@ -13,6 +13,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -145,8 +146,8 @@ func (a *Activities) runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) sche
 		if user := found.Annotations[names.RunUserAnnotation]; a.StampedUsers && user != "" {
 			run.By = user
 		}
-		run.By = k8s.Truncated(run.By, maxAnnotation)
-		run.Changed = k8s.Truncated(found.Annotations[names.ChangedAnnotation], maxAnnotation)
+		run.By = clip.Text(run.By, maxAnnotation)
+		run.Changed = clip.Text(found.Annotations[names.ChangedAnnotation], maxAnnotation)
 	}
 	return run
 }

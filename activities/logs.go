@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 )
@@ -171,7 +172,7 @@ func missing(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), ok && network.Timeout():
 		return logTimedOut
 	}
-	return k8s.Bounded(strings.ToValidUTF8(err.Error(), "\uFFFD"))
+	return clip.Message(strings.ToValidUTF8(err.Error(), "\uFFFD"))
 }
 
 // lastLines returns the end of a text as valid UTF-8 of at most limit bytes. It

@@ -14,6 +14,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -134,7 +135,7 @@ func invalidRequest(err error) error {
 	if err == nil {
 		return nil
 	}
-	return temporal.NewNonRetryableApplicationError("invalid request: "+k8s.Bounded(err.Error()), protocol.InvalidRequestErrorType, nil)
+	return temporal.NewNonRetryableApplicationError("invalid request: "+clip.Message(err.Error()), protocol.InvalidRequestErrorType, nil)
 }
 
 // list is one of a request's, with its bound: what plans make. Its items cost requests to the API

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -98,7 +99,7 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	if refused == nil && concernsOne(err) {
 		// An admission webhook that does not answer, say: the rest goes on.
-		refused = refuse(ledger.RefusedOtherwise, "%s", k8s.Bounded(err.Error()))
+		refused = refuse(ledger.RefusedOtherwise, "%s", clip.Message(err.Error()))
 	}
 	// A terminating namespace, as upstream has it, and an API server that was not reached get no Event.
 	if answered(err) && (refused == nil || refused.Reason != ledger.NamespaceTerminating) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -47,7 +48,7 @@ func failed(failure job.PodFailure, err error, doing string, arguments ...any) (
 	if !concernsOne(err) {
 		return job.Report{}, outage(err, doing, arguments...)
 	}
-	failure.Message = k8s.Bounded(err.Error())
+	failure.Message = clip.Message(err.Error())
 	return job.Report{Failures: []job.PodFailure{failure}}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/ledger"
@@ -199,14 +200,14 @@ func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event 
 		if request.Note != (protocol.SignalNote{}) || request.Reason != "" || request.Force {
 			without = " without a part of its argument: "
 		}
-		return event.Warning(event.SignalUnread, taken+without+k8s.Truncated(request.Unread, maxAnnotation)+
+		return event.Warning(event.SignalUnread, taken+without+clip.Text(request.Unread, maxAnnotation)+
 			`; want text, or JSON such as {"note": "maintenance", "by": "ada"}`)
 	}
 	if by := request.Note.By; by != "" {
-		taken += " from " + k8s.Truncated(by, maxAnnotation/2)
+		taken += " from " + clip.Text(by, maxAnnotation/2)
 	}
 	if note := request.Note.Note; note != "" {
-		taken += ": " + k8s.Truncated(note, maxAnnotation)
+		taken += ": " + clip.Text(note, maxAnnotation)
 	}
 	return event.Normal(event.SignalTaken, taken)
 }
@@ -218,5 +219,5 @@ func orNull(text string) any {
 	if text == "" {
 		return nil
 	}
-	return k8s.Truncated(text, maxAnnotation)
+	return clip.Text(text, maxAnnotation)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/ledger"
@@ -132,7 +133,7 @@ func (a *Activities) applyCronJobStatus(
 	// An attempt that was given up would write what is over.
 	ctx, release, err := owned(ctx)
 	if err != nil {
-		return protocol.WriteStatusResult{StatusFailed: k8s.Bounded(err.Error())}
+		return protocol.WriteStatusResult{StatusFailed: clip.Message(err.Error())}
 	}
 	defer release()
 	ctx, cancel := leavingTime(ctx)
@@ -156,7 +157,7 @@ func (a *Activities) applyCronJobStatus(
 // notWritten is the result of a write of the status that failed, and is to be repeated.
 func notWritten(ctx context.Context, cronJob *ostinatov1.CronJob, err error) protocol.WriteStatusResult {
 	activity.GetLogger(ctx).Error("CronJob status not written", "namespace", cronJob.Namespace, "cronjob", cronJob.Name, "error", err)
-	return protocol.WriteStatusResult{StatusFailed: k8s.Bounded(err.Error())}
+	return protocol.WriteStatusResult{StatusFailed: clip.Message(err.Error())}
 }
 
 // maxStatusTries bounds how often a status is written to a CronJob that others write to meanwhile.
@@ -276,7 +277,7 @@ func (a *Activities) judgeTemplate(ctx context.Context, cronJob *ostinatov1.Cron
 	case refused == nil, refused.Reason == ledger.NamespaceTerminating, strings.Contains(err.Error(), "does not support dry run"):
 		judgement.Unknown = true
 	default:
-		judgement.Refusal = k8s.Bounded(err.Error())
+		judgement.Refusal = clip.Message(err.Error())
 	}
 	return judgement
 }

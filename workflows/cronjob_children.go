@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -71,7 +71,7 @@ func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string
 	default:
 		summary += ", triggered " + at + said(": %s", start.Note)
 	}
-	return ledger.Truncated(summary+askedText(start.Asked), maxSummary)
+	return clip.Text(summary+askedText(start.Asked), maxSummary)
 }
 
 // childrenPending reports whether the start or the end of a child is to be taken.

@@ -8,7 +8,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -216,7 +216,7 @@ func summary(plan schedule.Plan) string {
 	}
 	switch {
 	case len(parts) > 0:
-		return ledger.Truncated(strings.Join(parts, ", "), maxSummary)
+		return clip.Text(strings.Join(parts, ", "), maxSummary)
 	case plan.Status == nil:
 		return "check the template"
 	}

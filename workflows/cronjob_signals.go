@@ -7,8 +7,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/steering"
@@ -216,7 +216,7 @@ func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {
 // shortError is an error's innermost message, fit for an Event.
 func shortError(err error) string {
 	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return ledger.Truncated(application.Message(), maxSummary)
+		return clip.Text(application.Message(), maxSummary)
 	}
-	return ledger.Truncated(err.Error(), maxSummary)
+	return clip.Text(err.Error(), maxSummary)
 }

@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -90,7 +91,7 @@ func ledgerRow(entry ledger.Entry) string {
 		when = fmt.Sprintf("%s to %s (%s%d times)", timeText(entry.Scheduled), timeText(entry.Until), about, entry.Times())
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n",
-		when, escape(string(entry.Outcome)), escape(resultText(entry)), entry.Took(), escape(ledger.Truncated(whatText(entry), maxSummary)))
+		when, escape(string(entry.Outcome)), escape(resultText(entry)), entry.Took(), escape(clip.Text(whatText(entry), maxSummary)))
 }
 
 // resultText says how a run has ended.
@@ -100,7 +101,7 @@ func resultText(entry ledger.Entry) string {
 		return "running"
 	}
 	more := joined(", ", entry.ResultReason, said("%d failed attempts", max(entry.FailedAttempts, 0)))
-	return ledger.Truncated(text+said(" (%s)", more), maxSummary)
+	return clip.Text(text+said(" (%s)", more), maxSummary)
 }
 
 // whatText names the Job and says what kept it from starting, or from starting in time, and who has asked for it.

@@ -14,6 +14,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -110,7 +111,7 @@ func decodeField(field json.RawMessage) (text string) {
 	return trimNote(text)
 }
 
-// trimNote makes text fit for an annotation and an Event: printable, bounded, cut at a character.
+// trimNote makes text fit for an annotation and an Event: printable and bounded.
 func trimNote(text string) string {
 	text = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -121,7 +122,7 @@ func trimNote(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "")))
-	return strings.ToValidUTF8(text[:min(len(text), maxNote)], "")
+	return clip.Text(text, maxNote)
 }
 
 // wishes wait, in their order.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -93,7 +94,7 @@ func trimConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
 	var trimmed []batchv1.JobCondition
 	for _, condition := range conditions {
 		if slices.Contains(job.ConditionTypes, condition.Type) {
-			condition.Reason, condition.Message = k8s.Truncated(condition.Reason, maxText), k8s.Truncated(condition.Message, maxText)
+			condition.Reason, condition.Message = clip.Text(condition.Reason, maxText), clip.Text(condition.Message, maxText)
 			trimmed = append(trimmed, condition)
 		}
 	}

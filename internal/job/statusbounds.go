@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 )
 
@@ -108,9 +108,7 @@ func takenConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
 			}
 			condition.Reason = event.UnknownReason
 		}
-		if len(condition.Message) > MaxConditionText {
-			condition.Message = strings.ToValidUTF8(condition.Message[:MaxConditionText], "")
-		}
+		condition.Message = clip.Text(condition.Message, MaxConditionText)
 		taken = append(taken, condition)
 	}
 	return taken

@@ -73,7 +73,7 @@ func TestConditionsThatNoPlanWritesHoldNoJobUp(t *testing.T) {
 			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, "", "why")}, job.Failed, event.UnknownReason, "why",
 		},
 		"a failure with a long message": {
-			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded, long)}, job.Failed, batchv1.JobReasonDeadlineExceeded, long[:1023],
+			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded, long)}, job.Failed, batchv1.JobReasonDeadlineExceeded, long[:1020] + "...",
 		},
 		"a success for a reason of one's own": {
 			[]batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet, "Evil", "why")}, job.Complete, event.UnknownReason, "Evil: why",

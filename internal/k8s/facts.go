@@ -5,7 +5,6 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,14 +12,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
 
 const (
-	// maxMessage bounds messages in facts, in bytes, and what the informer keeps of them.
-	maxMessage = 256
 	// maxReason bounds reasons, which are one word where Kubernetes gives them.
 	maxReason = 128
 	// maxExits and maxConditions bound what facts hold of a Pod with very many.
@@ -78,7 +76,7 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	if !full {
 		fact.Message = ""
 	}
-	fact.Reason, fact.Message = Truncated(fact.Reason, maxReason), Bounded(fact.Message)
+	fact.Reason, fact.Message = clip.Text(fact.Reason, maxReason), clip.Message(fact.Message)
 	if !fact.Ended() && podCondition(pod, corev1.DisruptionTarget, corev1.ConditionTrue) != nil {
 		fact.Conditions = []string{string(corev1.DisruptionTarget) + "=" + string(corev1.ConditionTrue)}
 	}
@@ -151,18 +149,6 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.C
 		}
 	}
 	return nil
-}
-
-// Bounded cuts a message to 256 bytes at a rune's border.
-func Bounded(message string) string { return Truncated(message, maxMessage) }
-
-// Truncated cuts a text to so many bytes at a rune's border.
-func Truncated(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	// A part of a string keeps the whole in memory.
-	return strings.Clone(strings.ToValidUTF8(text[:limit], ""))
 }
 
 // statuses yields the containers' statuses in the order of spec.podFailurePolicy: app containers
@@ -289,14 +275,14 @@ func pending(pod *corev1.Pod, full bool) (job.PendingReason, string) {
 		}
 	}
 	describe := func(reason, message string) string {
-		reason = Truncated(reason, maxReason)
+		reason = clip.Text(reason, maxReason)
 		switch {
 		case message == "" || !full:
 			return reason
 		case reason == "":
-			return Bounded(message)
+			return clip.Message(message)
 		}
-		return Bounded(reason + ": " + message)
+		return clip.Message(reason + ": " + message)
 	}
 	switch reason := explained(waiting); {
 	case reason != "":
@@ -307,7 +293,7 @@ func pending(pod *corev1.Pod, full bool) (job.PendingReason, string) {
 		}
 		return job.PendingUnschedulable, "no node has been assigned yet"
 	case waiting == nil:
-		return job.PendingLost, Bounded(fmt.Sprintf("node %s has not reported anything about the Pod", pod.Spec.NodeName))
+		return job.PendingLost, clip.Message(fmt.Sprintf("node %s has not reported anything about the Pod", pod.Spec.NodeName))
 	case podCondition(pod, corev1.PodReadyToStartContainers, corev1.ConditionTrue) != nil:
 		// The kubelet has a word for failures only. It pulls images once the Pod's sandbox, network and volumes are there.
 		return job.PendingImagePull, describe(waiting.Reason, waiting.Message)

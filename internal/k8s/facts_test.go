@@ -171,7 +171,7 @@ func TestFailureOfAPod(t *testing.T) {
 		reason, message string
 	}{
 		"first failed container":           {pod(corev1.PodFailed).ended("a", 0, 1).ended("b", 3, 1).ended("c", 4, 1), 3, "Error", "b failed"},
-		"evicted: the Pod's own reason":    {long, 0, "Evicted", strings.Repeat("é", 128)},
+		"evicted: the Pod's own reason":    {long, 0, "Evicted", strings.Repeat("é", 126) + "..."},
 		"restarted: how it ended last":     {restarted, 9, "Error", "a failed"},
 		"succeeded after a restart: none":  {recovered, 0, "", ""},
 		"succeeded: none":                  {pod(corev1.PodSucceeded).ended("a", 0, 1), 0, "", ""},

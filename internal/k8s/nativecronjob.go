@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/times"
@@ -49,7 +50,7 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 		TypeMeta:   metav1.TypeMeta{APIVersion: nativeCronJobKind.GroupVersion().String(), Kind: nativeCronJobKind.Kind},
 		ObjectMeta: native.ObjectMeta,
 		Spec: ostinatov1.CronJobSpec{
-			Schedule:                   Truncated(native.Spec.Schedule, times.MaxSchedule+1),
+			Schedule:                   clip.Text(native.Spec.Schedule, times.MaxSchedule+1),
 			StartingDeadlineSeconds:    native.Spec.StartingDeadlineSeconds,
 			ConcurrencyPolicy:          native.Spec.ConcurrencyPolicy,
 			Suspend:                    native.Spec.Suspend,
@@ -64,7 +65,7 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 		},
 	}
 	if zone := native.Spec.TimeZone; zone != nil {
-		cronJob.Spec.TimeZone = new(Truncated(*zone, times.MaxTimeZone+1))
+		cronJob.Spec.TimeZone = new(clip.Text(*zone, times.MaxTimeZone+1))
 	}
 	if variable := native.Annotations[names.ScheduledTimeVariableAnnotation]; variable != "" {
 		cronJob.Spec.ScheduledTimeVariable = &variable

@@ -80,7 +80,7 @@ func TestWhyAPodHasNotStarted(t *testing.T) {
 		"it runs":                      {pod(corev1.PodRunning).on("node").container(waiting("a", "ErrImagePull", "")), "", ""},
 		"long words": {
 			pending().on("node").container(waiting("a", "ErrImagePull", strings.Repeat("é", 200))),
-			job.PendingImagePull, "ErrImagePull: " + strings.Repeat("é", 121),
+			job.PendingImagePull, "ErrImagePull: " + strings.Repeat("é", 119) + "...",
 		},
 	}
 	for name, test := range tests {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -44,8 +45,8 @@ func TrimPod(object any) (any, error) {
 		},
 		Status: corev1.PodStatus{
 			Phase:                 pod.Status.Phase,
-			Reason:                Truncated(pod.Status.Reason, maxReason),
-			Message:               Bounded(pod.Status.Message),
+			Reason:                clip.Text(pod.Status.Reason, maxReason),
+			Message:               clip.Message(pod.Status.Message),
 			Conditions:            trimConditions(pod.Status),
 			ContainerStatuses:     trimStatuses(pod.Status.ContainerStatuses, pod.Status.Phase),
 			InitContainerStatuses: trimStatuses(pod.Status.InitContainerStatuses, pod.Status.Phase),
@@ -83,7 +84,7 @@ func TrimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 func KeepAnnotations(trimmed *metav1.ObjectMeta, annotations map[string]string, keep ...string) {
 	for _, annotation := range keep {
 		if value, ok := annotations[annotation]; ok {
-			metav1.SetMetaDataAnnotation(trimmed, annotation, Truncated(value, maxAnnotation))
+			metav1.SetMetaDataAnnotation(trimmed, annotation, clip.Text(value, maxAnnotation))
 		}
 	}
 }
@@ -94,8 +95,8 @@ func TrimOwners(object metav1.Object) []metav1.OwnerReference {
 	if controller == nil {
 		return nil
 	}
-	controller.APIVersion, controller.Kind = Truncated(controller.APIVersion, maxReference), Truncated(controller.Kind, maxReference)
-	controller.Name, controller.UID = Truncated(controller.Name, maxReference), types.UID(Truncated(string(controller.UID), maxReference))
+	controller.APIVersion, controller.Kind = clip.Text(controller.APIVersion, maxReference), clip.Text(controller.Kind, maxReference)
+	controller.Name, controller.UID = clip.Text(controller.Name, maxReference), types.UID(clip.Text(string(controller.UID), maxReference))
 	return []metav1.OwnerReference{*controller}
 }
 
@@ -147,11 +148,11 @@ func trimConditions(status corev1.PodStatus) (trimmed []corev1.PodCondition) {
 		small := corev1.PodCondition{
 			Type:               condition.Type,
 			Status:             condition.Status,
-			Reason:             Truncated(condition.Reason, maxReason),
+			Reason:             clip.Text(condition.Reason, maxReason),
 			LastTransitionTime: condition.LastTransitionTime,
 		}
 		if condition.Type == corev1.PodScheduled && status.Phase == corev1.PodPending {
-			small.Message = Bounded(condition.Message)
+			small.Message = clip.Message(condition.Message)
 		}
 		trimmed = append(trimmed, small)
 	}
@@ -177,8 +178,8 @@ func trimState(state corev1.ContainerState, phase corev1.PodPhase) (trimmed core
 		trimmed.Terminated = &corev1.ContainerStateTerminated{
 			ExitCode:   state.Terminated.ExitCode,
 			Signal:     state.Terminated.Signal,
-			Reason:     Truncated(state.Terminated.Reason, maxReason),
-			Message:    Bounded(state.Terminated.Message),
+			Reason:     clip.Text(state.Terminated.Reason, maxReason),
+			Message:    clip.Message(state.Terminated.Message),
 			StartedAt:  state.Terminated.StartedAt,
 			FinishedAt: state.Terminated.FinishedAt,
 		}
@@ -186,8 +187,8 @@ func trimState(state corev1.ContainerState, phase corev1.PodPhase) (trimmed core
 		trimmed.Running = &corev1.ContainerStateRunning{StartedAt: state.Running.StartedAt}
 	case state.Waiting != nil && phase == corev1.PodPending:
 		trimmed.Waiting = &corev1.ContainerStateWaiting{
-			Reason:  Truncated(state.Waiting.Reason, maxReason),
-			Message: Bounded(state.Waiting.Message),
+			Reason:  clip.Text(state.Waiting.Reason, maxReason),
+			Message: clip.Message(state.Waiting.Message),
 		}
 	}
 	return trimmed

@@ -2,8 +2,9 @@ package ledger
 
 import (
 	"slices"
-	"strings"
 	"time"
+
+	"ostinato.dev/ostinato/internal/clip"
 )
 
 // Entry is the recorded outcome of one scheduled time, of one manual trigger, or of a stretch of scheduled times
@@ -34,9 +35,6 @@ type Entry struct {
 	// End is how the run has ended; empty while it runs.
 	End
 }
-
-// maxMessage bounds the texts of an entry, in bytes.
-const maxMessage = 256
 
 // maxTimes bounds Entry.Count, which may be forged: a schedule of every minute names fewer in 10,000 years.
 const maxTimes = 10_000_000_000
@@ -82,24 +80,13 @@ func (e Entry) joins(next Entry) bool {
 
 // Bounded returns the entry with bounded texts and a bounded count. An unknown reason becomes RefusedOtherwise.
 func (e Entry) Bounded() Entry {
-	e.Message, e.ResultReason = Bounded(e.Message), Bounded(e.ResultReason)
+	e.Message, e.ResultReason = clip.Message(e.Message), clip.Message(e.ResultReason)
 	if e.Reason != "" && !slices.Contains(Reasons, e.Reason) {
 		e.Reason = RefusedOtherwise
 	}
-	e.Outcome, e.Result, e.Job = Outcome(Bounded(string(e.Outcome))), Result(Bounded(string(e.Result))), Bounded(e.Job)
+	e.Outcome, e.Result, e.Job = Outcome(clip.Message(string(e.Outcome))), Result(clip.Message(string(e.Result))), clip.Message(e.Job)
 	e.Asked, e.Count = e.Asked.Bounded(), min(max(e.Count, 0), maxTimes)
 	return e
-}
-
-// Bounded returns a text as long as one of an entry may be.
-func Bounded(text string) string { return Truncated(text, maxMessage) }
-
-// Truncated returns the text within a limit of bytes, with dots at the end if it was cut.
-func Truncated(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }
 
 // End is how a run has ended, and when.
@@ -144,7 +131,7 @@ type Asked struct {
 
 // Bounded returns it with texts that people can read and a state can carry.
 func (a Asked) Bounded() Asked {
-	a.By, a.Changed = Bounded(a.By), Bounded(a.Changed)
+	a.By, a.Changed = clip.Message(a.By), clip.Message(a.Changed)
 	if !slices.Contains(Throughs, a.Through) {
 		a.Through = ""
 	}

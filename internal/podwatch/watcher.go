@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/order"
@@ -183,7 +184,7 @@ func (w *Watcher) details(synced bool) Details {
 		Signals: w.signals.Load(), Facts: w.facts.Load(), Projections: w.projections.Load(),
 	}
 	if err := w.health.last(); err != nil {
-		details.Failing = k8s.Bounded(err.Error())
+		details.Failing = clip.Message(err.Error())
 	}
 	return details
 }

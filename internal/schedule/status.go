@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -94,7 +95,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		status.Active = append(status.Active, reference(run, state.Namespace))
 	}
 	for _, condition := range state.Conditions {
-		condition.Message = ledger.Bounded(condition.Message)
+		condition.Message = clip.Message(condition.Message)
 		status.Conditions = append(status.Conditions, condition)
 	}
 	return status

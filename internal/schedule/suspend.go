@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
@@ -78,7 +79,7 @@ func Paused(state State) State {
 			break
 		}
 	}
-	state.PausedWhy = ledger.Bounded(why + "; set spec.suspend to false to go on")
+	state.PausedWhy = clip.Message(why + "; set spec.suspend to false to go on")
 	return Announce(state, event.Warning(conditionReasonPaused, "Suspended: "+state.PausedWhy))
 }
 
@@ -124,18 +125,18 @@ func (s Suspender) String() string {
 	var parts []string
 	switch {
 	case s.User != "" && s.By != "" && s.By != s.User:
-		parts = append(parts, "by "+ledger.Bounded(s.User)+" (claims to be "+ledger.Truncated(s.By, maxClaimed)+")")
+		parts = append(parts, "by "+clip.Message(s.User)+" (claims to be "+clip.Text(s.By, maxClaimed)+")")
 	case s.User != "":
-		parts = append(parts, "by "+ledger.Bounded(s.User))
+		parts = append(parts, "by "+clip.Message(s.User))
 	case s.By != "":
-		parts = append(parts, "by "+ledger.Bounded(s.By)+" (claimed)")
+		parts = append(parts, "by "+clip.Message(s.By)+" (claimed)")
 	}
 	if !s.At.IsZero() {
 		parts = append(parts, "at "+times.Format(s.At))
 	}
-	text := strings.Join(append(parts, "through "+ledger.Bounded(s.Through)), " ")
+	text := strings.Join(append(parts, "through "+clip.Message(s.Through)), " ")
 	if s.Why != "" {
-		text += ": " + ledger.Bounded(s.Why)
+		text += ": " + clip.Message(s.Why)
 	}
 	return text
 }
@@ -147,10 +148,10 @@ func (s Suspender) Refuses(by, reason string) string {
 	}
 	var asked []string
 	if by != "" {
-		asked = append(asked, "by "+ledger.Bounded(by))
+		asked = append(asked, "by "+clip.Message(by))
 	}
 	if reason != "" {
-		asked = append(asked, fmt.Sprintf("for the reason %q", ledger.Bounded(reason)))
+		asked = append(asked, fmt.Sprintf("for the reason %q", clip.Message(reason)))
 	}
 	return fmt.Sprintf(`not suspended %s, but %s: send {"force": true} to resume it all the same`,
 		strings.Join(asked, " "), cmp.Or(s.String(), "by nobody that the object names"))
@@ -193,5 +194,5 @@ func pausedWhy(message string) string {
 	if _, why, found := strings.Cut(message, "through "+throughFailures+": "); found {
 		message = why
 	}
-	return ledger.Bounded(message)
+	return clip.Message(message)
 }

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
@@ -237,7 +238,7 @@ func (s State) queued() []ledger.Entry {
 	}
 	reason, message := s.delay(waiting[0]).why()
 	entry := MissedRuns{Stretch: times.Stretch{First: waiting[0], Last: waiting[len(waiting)-1], Count: int64(len(waiting))}}.entry(
-		ledger.Entry{Outcome: ledger.Queued, Reason: cmp.Or(reason, ledger.ReasonJobAlreadyActive), Message: ledger.Bounded(message)})
+		ledger.Entry{Outcome: ledger.Queued, Reason: cmp.Or(reason, ledger.ReasonJobAlreadyActive), Message: clip.Message(message)})
 	return []ledger.Entry{entry}
 }
 

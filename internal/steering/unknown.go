@@ -3,8 +3,9 @@ package steering
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"ostinato.dev/ostinato/internal/clip"
 )
 
 const (
@@ -24,10 +25,7 @@ type Unknown struct {
 // Hear returns them with one more, and the words that answer it, in the words of what the object takes. A name is answered once
 // a minute; answer is empty when it has been.
 func (u Unknown) Hear(signal, takes string, now time.Time) (heard Unknown, answer string) {
-	name := signal
-	if len(name) > maxUnknownName {
-		name = strings.ToValidUTF8(name[:maxUnknownName], "")
-	}
+	name := clip.Text(signal, maxUnknownName)
 	if minute := now.UTC().Truncate(time.Minute); !minute.Equal(u.Minute) {
 		u = Unknown{Minute: minute}
 	}

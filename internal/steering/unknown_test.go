@@ -47,7 +47,7 @@ func TestTheNameOfAnUnknownSignalIsCut(t *testing.T) {
 		assert.Contains(t, answer, "a Job takes suspend and resume", name)
 	}
 	_, answer := steering.Unknown{}.Hear(strings.Repeat("x", 65), steering.JobTakes, time.Unix(0, 0))
-	assert.Contains(t, answer, `"`+strings.Repeat("x", 64)+`"`)
+	assert.Contains(t, answer, `"`+strings.Repeat("x", 61)+`..."`)
 }
 
 func TestAFloodOfUnknownNamesIsAnsweredInPart(t *testing.T) {

@@ -69,7 +69,7 @@ func TestTheCoreIsPure(t *testing.T) {
 		"k8s.io/client-go", "go.temporal.io", "github.com/prometheus", module + "workflows", module + "activities",
 		module + "internal/k8s", module + "internal/protocol", module + "internal/config", module + "internal/telemetry",
 	}
-	for _, pkg := range []string{"./internal/times", "./internal/ledger", "./internal/schedule", "./internal/job", "./internal/event", "./internal/names", "./internal/claim", "./internal/evidence", "./internal/steering"} {
+	for _, pkg := range []string{"./internal/times", "./internal/ledger", "./internal/schedule", "./internal/job", "./internal/event", "./internal/names", "./internal/claim", "./internal/evidence", "./internal/steering", "./internal/clip"} {
 		for _, imported := range imports(t, pkg) {
 			if matches(imported, forbidden) {
 				t.Errorf("%s imports %s", pkg, imported)
@@ -83,8 +83,8 @@ func TestTheCoreOfACronJobHasWalls(t *testing.T) {
 	kubernetes := []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/ptr", module + "api/v1"}
 	for pkg, allowed := range map[string][]string{
 		"./internal/times":    {"github.com/robfig/cron/v3"},
-		"./internal/ledger":   kubernetes,
-		"./internal/schedule": append(kubernetes, module+"internal/times", module+"internal/ledger", module+"internal/event", module+"internal/names"),
+		"./internal/ledger":   append(kubernetes, module+"internal/clip"),
+		"./internal/schedule": append(kubernetes, module+"internal/clip", module+"internal/times", module+"internal/ledger", module+"internal/event", module+"internal/names"),
 	} {
 		for _, imported := range imports(t, pkg) {
 			if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && !matches(imported, allowed) {

@@ -10,14 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
-
-// maxClaim bounds what a Job made by hand says of who made it and what was changed, in bytes.
-const maxClaim = 256
 
 // Overrides are what a run made by hand has in place of what the template says. They are for the first container.
 type Overrides struct {
@@ -43,14 +41,7 @@ func (o Overrides) String() string {
 		name, _, _ := strings.Cut(variable, "=")
 		parts = append(parts, "env "+name)
 	}
-	return clip(strings.Join(parts, "; "))
-}
-
-func clip(text string) string {
-	if len(text) <= maxClaim {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxClaim-3], "") + "..."
+	return clip.Message(strings.Join(parts, "; "))
 }
 
 // Job returns the Job of a run made by hand: the template, as a scheduled run has it, with the overrides. by is a claim.
@@ -65,7 +56,7 @@ func Job(cronJob *ostinatov1.CronJob, name string, overrides Overrides, by strin
 	// wait for that workflow to start the Job's.
 	delete(job.Annotations, names.ScheduledTimestampAnnotation)
 	if by != "" {
-		job.Annotations[names.AskedByAnnotation] = clip(by)
+		job.Annotations[names.AskedByAnnotation] = clip.Message(by)
 	}
 	if !overrides.Any() {
 		return job, nil
