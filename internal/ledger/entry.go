@@ -89,6 +89,11 @@ func (e Entry) Bounded() Entry {
 	return e
 }
 
+// text returns the length of the entry's free texts, in bytes.
+func (e Entry) text() int {
+	return len(e.Message) + len(e.ResultReason) + len(e.Job) + len(e.By) + len(e.Changed)
+}
+
 // End is how a run has ended, and when.
 type End struct {
 	Result Result `json:"result,omitempty"`

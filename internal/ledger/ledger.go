@@ -2,16 +2,24 @@ package ledger
 
 import "slices"
 
-// limit bounds Ledger.Entries; older entries fall out.
-const limit = 300
+const (
+	// limit bounds Ledger.Entries. It is as many as a CronJob that runs each minute needs for span.
+	limit = 1_500
+	// usual is how many entries stay, however old they are. More stay only if they are not older than span: a worker holds the
+	// ledgers of all CronJobs in memory.
+	usual = 300
+	span  = 25 * time.Hour
+	// maxText bounds the texts of all entries together, in bytes: a ledger of texts that don't compress is carried over in less
+	// than 256 kB, from which on Temporal warns.
+	maxText = 128 << 10
+)
 
 // Ledger holds recent outcomes. It is a value: whatever changes it returns another, which shares no entry that is written to.
 type Ledger struct {
 	// Entries are in the order in which the outcomes were known.
 	Entries []Entry `json:"ledger,omitempty"`
-	// Dropped counts older entries, and Archive holds those of the last two days in short.
-	Dropped int64   `json:"ledgerDropped,omitempty"`
-	Archive Archive `json:"archive,omitzero"`
+	// Dropped counts older entries.
+	Dropped int64 `json:"ledgerDropped,omitempty"`
 	// tallies are outcomes that the metric does not count yet; they are not carried over.
 	tallies []Tally
 }
@@ -33,7 +41,7 @@ func (l Ledger) Record(entry Entry, open func(former, next Entry) bool) Ledger {
 	joined.Until, joined.Count = entry.Last(), joined.Times()+entry.Times()
 	joined.Estimated = joined.Estimated || entry.Estimated
 	joined.Recorded, joined.Message = entry.Recorded, entry.Message
-	return l
+	return l.bound()
 }
 
 // adjoin reports whether the entry is later than the last one, and no other is of a time between the two.
@@ -45,14 +53,24 @@ func (l Ledger) adjoin(entry Entry) bool {
 	})
 }
 
+// bound returns the ledger without the oldest entries that it has no room for.
 func (l Ledger) bound() Ledger {
-	if over := len(l.Entries) - limit; over > 0 {
-		for _, entry := range l.Entries[:over] {
-			l.Archive = l.Archive.Put(entry)
-		}
-		l.Entries, l.Dropped = l.Entries[over:], l.Dropped+int64(over)
-		l.Archive = l.Archive.since(l.Entries[len(l.Entries)-1].Last().Add(-archiveSpan))
+	if len(l.Entries) == 0 {
+		return l
 	}
+	oldest := l.Entries[len(l.Entries)-1].Recorded.Add(-span)
+	kept, text := 0, 0
+	for _, entry := range slices.Backward(l.Entries) {
+		text += entry.text()
+		// A row from a status without a Job does not say when it was recorded.
+		old := !entry.Recorded.IsZero() && entry.Recorded.Before(oldest)
+		if kept == limit || text > maxText || kept >= usual && old {
+			break
+		}
+		kept++
+	}
+	over := len(l.Entries) - kept
+	l.Entries, l.Dropped = l.Entries[over:], l.Dropped+int64(over)
 	return l
 }
 
@@ -74,6 +92,7 @@ func (l Ledger) Conclude(job string, end End) Ledger {
 	if i := l.find(job); i >= 0 {
 		l.Entries = slices.Clone(l.Entries)
 		l.Entries[i] = l.Entries[i].WithEnd(end)
+		return l.bound()
 	}
 	return l
 }

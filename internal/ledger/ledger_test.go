@@ -2,12 +2,23 @@ package ledger_test
 
 import (
 	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"ostinato.dev/ostinato/internal/ledger"
 )
+
+// at is a time of Thursday 2016-05-19.
+func at(clock string) time.Time {
+	t, err := time.Parse(time.DateTime, "2016-05-19 "+clock+":00")
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
 
 // closed says that no time between two entries is to have an outcome yet.
 func closed(_, _ ledger.Entry) bool { return false }
@@ -63,4 +74,73 @@ func TestForgedCountsStayCounts(t *testing.T) {
 			assert.Len(t, forged.Entries, 3)
 		})
 	}
+}
+
+// recorded returns the ledger of as many runs, one after the other.
+func recorded(count int, apart time.Duration, edit func(*ledger.Entry)) (rows ledger.Ledger) {
+	for n := range count {
+		scheduled := at("10:00").Add(time.Duration(n) * apart)
+		entry := ledger.Entry{Scheduled: scheduled, Recorded: scheduled.Add(time.Second), Outcome: ledger.StartedLate, Reason: ledger.ReasonOutage, Job: "hello-29541720"}
+		if edit != nil {
+			edit(&entry)
+		}
+		rows = rows.Record(entry, closed)
+	}
+	return rows
+}
+
+// A ledger keeps what people ask about, which is the last day, or the last 300 runs of a CronJob that runs seldom.
+func TestHowManyRowsALedgerKeeps(t *testing.T) {
+	for name, test := range map[string]struct {
+		apart time.Duration
+		kept  int
+		reach time.Duration
+	}{
+		"each minute: 25 hours":        {time.Minute, 1500, 25*time.Hour - time.Minute},
+		"each five minutes: 25 hours":  {5 * time.Minute, 301, 25 * time.Hour},
+		"each hour: 300 rows":          {time.Hour, 300, 299 * time.Hour},
+		"each ten seconds: 1,500 rows": {10 * time.Second, 1500, 14990 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := recorded(2000, test.apart, nil)
+			oldest, newest := rows.Entries[0], rows.Entries[len(rows.Entries)-1]
+			assert.Len(t, rows.Entries, test.kept)
+			assert.Equal(t, test.reach, newest.Scheduled.Sub(oldest.Scheduled))
+			assert.EqualValues(t, 2000-test.kept, rows.Dropped)
+			assert.Equal(t, ledger.ReasonOutage, oldest.Reason, "the oldest row keeps its reason")
+			assert.Equal(t, "hello-29541720", oldest.Job, "the oldest row keeps its Job")
+		})
+	}
+}
+
+func TestTheTextsOfALedgerAreBoundedTogether(t *testing.T) {
+	text := func(rows ledger.Ledger) (sum int) {
+		for _, row := range rows.Entries {
+			sum += len(row.Message) + len(row.ResultReason) + len(row.Job) + len(row.By) + len(row.Changed)
+		}
+		return sum
+	}
+	long := strings.Repeat("x", 1000)
+	for name, test := range map[string]struct {
+		edit func(*ledger.Entry)
+		kept int
+	}{
+		"a message":   {func(e *ledger.Entry) { e.Message = long }, 485},
+		"all of them": {func(e *ledger.Entry) { e.Message, e.By, e.Changed, e.Job = long, long, long, long }, 128},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := recorded(2000, time.Minute, test.edit)
+			assert.Len(t, rows.Entries, test.kept)
+			assert.LessOrEqual(t, text(rows), 128<<10)
+		})
+	}
+	t.Run("reasons of failures come later", func(t *testing.T) {
+		rows := recorded(1500, time.Minute, func(e *ledger.Entry) { e.Job = "hello-" + e.Scheduled.Format("021504") })
+		assert.Len(t, rows.Entries, 1500)
+		for _, row := range rows.Entries {
+			rows = rows.Conclude(row.Job, ledger.End{Result: ledger.Failed, ResultReason: long, Ended: row.Scheduled.Add(time.Minute)})
+		}
+		assert.LessOrEqual(t, text(rows), 128<<10)
+		assert.EqualValues(t, 1500, len(rows.Entries)+int(rows.Dropped))
+	})
 }

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -37,7 +36,7 @@ type Page struct {
 	Rows []Row `json:"rows"`
 	// Before asks for the rows before these; 0 where there are none.
 	Before int64 `json:"before,omitempty"`
-	// Dropped is how many rows there were that neither ledger nor archive holds any more.
+	// Dropped is the number of older rows, which the ledger no longer has.
 	Dropped int64 `json:"dropped,omitempty"`
 }
 
@@ -48,13 +47,12 @@ type Row struct {
 	Duration string `json:"duration,omitempty"`
 }
 
-// Page returns the entries that are asked for, among them those of what still waits. Archived ones have a time, an
-// outcome and a result only. If entries are added meanwhile, a row may come twice, but none is left out.
+// Page returns the entries that are asked for, among them those of what still waits. If entries are added meanwhile, a
+// row may come twice, but none is left out.
 func (l Ledger) Page(question Question, waiting []Entry) Page {
-	archived := l.Archive.Entries()
-	all := slices.Concat(archived, l.Entries, waiting)
+	all := slices.Concat(l.Entries, waiting)
 	next := len(all)
-	page := Page{Rows: []Row{}, Dropped: max(l.Dropped-int64(len(archived)), 0)}
+	page := Page{Rows: []Row{}, Dropped: l.Dropped}
 	if question.Before > 0 {
 		next = int(min(max(question.Before-1-page.Dropped, 0), int64(next)))
 	}
@@ -70,115 +68,6 @@ func (l Ledger) Page(question Question, waiting []Entry) Page {
 		page.Rows = append(page.Rows, Row{all[next], all[next].Took()})
 	}
 	return page
-}
-
-const (
-	// archiveSpan is how far back from the newest entry of the ledger the archive reaches.
-	archiveSpan = 48 * time.Hour
-	// maxArchive bounds Archive.Packed, in bytes: 16,000 in JSON.
-	maxArchive = 12_000
-	// maxApart bounds how far apart two entries of an archive are, in seconds.
-	maxApart = 100 * 366 * 24 * 60 * 60
-)
-
-// Archive holds the times and outcomes of entries that have fallen out of the ledger, in some two bytes each.
-type Archive struct {
-	// From is the base of the first entry's time, Until the last entry's time, in seconds since 1970.
-	From  int64 `json:"from,omitempty"`
-	Until int64 `json:"until,omitempty"`
-	// Packed are the entries, oldest first: seconds since the one before, a byte of flags, and for a stretch its
-	// duration and number of times.
-	Packed []byte `json:"packed,omitempty"`
-}
-
-// Flags of an entry: three bits for the index of its outcome among Outcomes, then these, and two bits for one more than
-// the index of its result among Results.
-const (
-	archiveManual = 1 << 3
-	archiveLong   = 1 << 4
-	archiveResult = 5
-)
-
-// Put returns the archive with an entry more, and without those that it has no room for.
-func (a Archive) Put(entry Entry) Archive {
-	scheduled := entry.Scheduled.Unix()
-	if len(a.Packed) == 0 || max(scheduled-a.Until, a.Until-scheduled) > maxApart {
-		a = Archive{From: scheduled, Until: scheduled}
-	}
-	flags := byte(max(slices.Index(Outcomes, entry.Outcome), 0))
-	flags |= byte(slices.Index(Results, entry.Result)+1) << archiveResult
-	if entry.Manual {
-		flags |= archiveManual
-	}
-	if entry.Times() > 1 {
-		flags |= archiveLong
-	}
-	a.Packed = binary.AppendVarint(slices.Clone(a.Packed), scheduled-a.Until)
-	a.Packed = append(a.Packed, flags)
-	if entry.Times() > 1 {
-		a.Packed = binary.AppendUvarint(a.Packed, uint64(max(entry.Last().Unix()-scheduled, 0)))
-		a.Packed = binary.AppendUvarint(a.Packed, uint64(entry.Times()))
-	}
-	a.Until = scheduled
-	for len(a.Packed) > maxArchive {
-		_, a = a.first()
-	}
-	return a
-}
-
-// since returns the archive without the entries at its beginning that were over before a time.
-func (a Archive) since(from time.Time) Archive {
-	for len(a.Packed) > 0 {
-		entry, rest := a.first()
-		if entry.Outcome != "" && !entry.Last().Before(from) {
-			break
-		}
-		a = rest
-	}
-	return a
-}
-
-// first returns the first entry and the rest of the archive; both are empty if it can't be read, since it is forged.
-func (a Archive) first() (entry Entry, rest Archive) {
-	packed := a.Packed
-	apart, size := binary.Varint(packed)
-	if size <= 0 || size >= len(packed) || apart > maxApart || apart < -maxApart {
-		return Entry{}, Archive{}
-	}
-	flags, packed := packed[size], packed[size+1:]
-	entry = Entry{Scheduled: time.Unix(a.From+apart, 0).UTC(), Outcome: Outcomes[flags&7], Manual: flags&archiveManual != 0}
-	if result := flags >> archiveResult & 3; result > 0 {
-		entry.Result = Results[result-1]
-	}
-	if flags&archiveLong != 0 {
-		lasts, length := binary.Uvarint(packed)
-		count, more := binary.Uvarint(packed[max(length, 0):])
-		if length <= 0 || more <= 0 || max(lasts, count) > maxApart {
-			return Entry{}, Archive{}
-		}
-		packed = packed[length+more:]
-		entry.Until, entry.Count = entry.Scheduled.Add(time.Duration(lasts)*time.Second), int64(count)
-	}
-	if year := entry.Scheduled.Year(); year < 1 || entry.Last().Year() > 9999 {
-		// It could not be written as JSON.
-		return Entry{}, Archive{}
-	}
-	if len(packed) == 0 {
-		return entry, Archive{}
-	}
-	return entry, Archive{From: entry.Scheduled.Unix(), Until: a.Until, Packed: packed}
-}
-
-// Entries returns what the archive holds, oldest first: times, outcomes and results.
-func (a Archive) Entries() []Entry {
-	var entries []Entry
-	for len(a.Packed) > 0 && len(a.Packed) <= maxArchive {
-		var entry Entry
-		if entry, a = a.first(); entry.Outcome != "" {
-			entries = append(entries, entry)
-		}
-	}
-	return entries
 }
 
 // MaxRecentRuns bounds status.recentRuns.
@@ -259,7 +148,7 @@ func (l Ledger) Restored(status ostinatov1.CronJobStatus) Ledger {
 			}
 		}
 	}
-	return Ledger{Entries: slices.Concat(rest, entries, later), Dropped: l.Dropped, Archive: l.Archive}.bound()
+	return Ledger{Entries: slices.Concat(rest, entries, later), Dropped: l.Dropped}.bound()
 }
 
 // isRowOf reports whether an entry of a status is about the same run, or the same stretch of times.

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"slices"
@@ -140,17 +141,7 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 		state.Finished = append(state.Finished, finished)
 		state.Recovered = append(state.Recovered, schedule.RecoveredJob{Run: run, Finished: &finished})
 	}
-	for i := range 300 {
-		message := ""
-		for len(message) < 256 {
-			message += string(uuid.NewUUID())
-		}
-		state.Ledger.Entries = append(state.Ledger.Entries, ledger.Entry{
-			Scheduled: time.Unix(int64(60*i), 0).UTC(), Recorded: time.Unix(int64(60*i+61), 0).UTC(), Outcome: ledger.StartedLate,
-			Reason: ledger.ReasonFailedCreate, Message: message[:256], Job: fmt.Sprintf("hello-%d", 29_000_000+i),
-			End: ledger.End{Result: ledger.Failed, ResultReason: "BackoffLimitExceeded", Ended: time.Unix(int64(60*i+90), 0).UTC(), FailedAttempts: 7},
-		})
-	}
+	state.Ledger = fullLedger(func(n int, entry *ledger.Entry) { entry.Message = randomText(256, printable) })
 	reported := schedule.StatusOf(state, schedule.Spec{})
 	state.Reported = &reported
 	bounded := state.Bounded()
@@ -172,5 +163,93 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 	}
 	if last := len(again.State.Active) - 1; again.State.Active[last].Name != state.Active[29_999].Name {
 		t.Errorf("the newest run is %+v", again.State.Active[last])
+	}
+}
+
+// fullLedger returns the ledger of 1,600 runs, one each minute.
+func fullLedger(edit func(n int, entry *ledger.Entry)) (full ledger.Ledger) {
+	for n := range 1600 {
+		scheduled := time.Unix(int64(1_767_225_600+60*n), 0).UTC()
+		entry := ledger.Entry{
+			Scheduled: scheduled, Recorded: scheduled.Add(time.Duration(n%3) * time.Second), Outcome: ledger.Started, Job: fmt.Sprintf("hello-%d", 29_453_760+n),
+			End: ledger.End{Result: ledger.Complete, Ended: scheduled.Add(time.Duration(20+n*7%30) * time.Second)},
+		}
+		edit(n, &entry)
+		full = full.Record(entry, func(_, _ ledger.Entry) bool { return true })
+	}
+	return full
+}
+
+// printable are characters that JSON does not escape, noise any that a text may have.
+var printable, noise = []rune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"), func() (all []rune) {
+	for r := rune(1); r < 0x800; r++ {
+		all = append(all, r)
+	}
+	return all
+}()
+
+// randomText returns a text that does not compress, of that many bytes at least.
+func randomText(length int, of []rune) string {
+	var text strings.Builder
+	for text.Len() < length {
+		text.WriteRune(of[rand.IntN(len(of))])
+	}
+	return text.String()
+}
+
+// Temporal warns of a payload of 256 kB, and refuses one of 2 MB: a ledger that is full stays below both, whatever its rows say.
+func TestAFullLedgerFitsIntoAPayload(t *testing.T) {
+	hostile := func(of []rune) func(int, *ledger.Entry) {
+		return func(_ int, entry *ledger.Entry) {
+			entry.Outcome, entry.Reason, entry.Manual, entry.Through = ledger.StartedLate, ledger.ReasonFailedCreate, true, ledger.ThroughUpdate
+			entry.Message, entry.By, entry.Changed, entry.Job = randomText(256, of), randomText(256, of), randomText(256, of), randomText(63, of)
+			entry.Result, entry.ResultReason, entry.FailedAttempts = ledger.Failed, randomText(256, of), rand.Int32()
+		}
+	}
+	for name, test := range map[string]struct {
+		edit func(int, *ledger.Entry)
+		rows int
+	}{
+		"each run is Complete": {func(int, *ledger.Entry) {}, 1500},
+		"each tenth fails": {func(n int, entry *ledger.Entry) {
+			if n%10 == 0 {
+				entry.Result, entry.ResultReason, entry.FailedAttempts = ledger.Failed, "BackoffLimitExceeded", 7
+			}
+		}, 1500},
+		"each is refused at first": {func(n int, entry *ledger.Entry) {
+			entry.Outcome, entry.Reason = ledger.StartedLate, ledger.ReasonFailedCreate
+			entry.Message = fmt.Sprintf("Forbidden: exceeded quota: jobs, requested: count/jobs.batch=1, used: count/jobs.batch=%d", n)
+		}, 1000},
+		"random short texts": {func(_ int, entry *ledger.Entry) {
+			entry.By, entry.Job = randomText(20, printable), randomText(63, printable)
+		}, 1500},
+		"random texts":           {hostile(printable), 100},
+		"random characters":      {hostile(noise), 100},
+		"characters that escape": {hostile(noise[:31]), 100},
+		"random times and counts": {func(_ int, entry *ledger.Entry) {
+			entry.Scheduled, entry.Until = time.Unix(rand.Int64N(1<<37), rand.Int64N(1e9)).UTC(), time.Unix(rand.Int64N(1<<37), rand.Int64N(1e9)).UTC()
+			entry.Ended, entry.Recorded = entry.Recorded.Add(time.Duration(rand.Int64N(1e9))), entry.Recorded.Add(time.Duration(rand.Int64N(1e9)))
+			entry.Count, entry.Sequence = rand.Int64(), rand.Int64()
+		}, 1500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := schedule.State{Identity: schedule.Identity{Namespace: "default", Name: "hello", UID: "hello-uid"}, Ledger: fullLedger(test.edit)}
+			plain, err := json.Marshal(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := json.Marshal(protocol.CronJobInput{State: &state})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d rows: %d bytes, %d compressed", len(state.Ledger.Entries), len(plain), len(data))
+			if len(data) > 256<<10 || len(state.Ledger.Entries) < test.rows {
+				t.Errorf("%d rows in %d bytes, want %d rows at least in %d bytes at most", len(state.Ledger.Entries), len(data), test.rows, 256<<10)
+			}
+			var again protocol.CronJobInput
+			if err := json.Unmarshal(data, &again); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }

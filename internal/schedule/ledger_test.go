@@ -137,21 +137,39 @@ func TestTooManyTriggersAreSkipped(t *testing.T) {
 }
 
 func TestTheLedgerIsBounded(t *testing.T) {
-	c := newCluster(t, cronSpec("* * * * *"), at("09:59:30")).at(at("09:59:30"))
+	c := newCluster(t, cronSpec("*/10 * * * *"), at("09:59:30")).at(at("09:59:30"))
 	for range 400 {
 		c.at(c.wake)
 	}
-	if len(c.state.Ledger.Entries) != ledgerLimit || c.state.Ledger.Dropped != 100 {
+	if len(c.state.Ledger.Entries) != 300 || c.state.Ledger.Dropped != 100 {
 		t.Errorf("%d entries, %d dropped", len(c.state.Ledger.Entries), c.state.Ledger.Dropped)
 	}
 	if len(c.status.RecentRuns) != 10 {
 		t.Errorf("%d rows in status", len(c.status.RecentRuns))
 	}
-	wantTime(t, "the newest comes first", c.status.RecentRuns[0].ScheduledTime.Time, "16:39")
+	wantTime(t, "the newest comes first", c.status.RecentRuns[0].ScheduledTime.Time, "2016-05-22T04:30:00Z")
 	c.refuse = func(schedule.Start) string { return strings.Repeat("é", 1000) }
-	c.at(c.wake).at(at("16:41"))
-	if message := c.state.Ledger.Entries[ledgerLimit-1].Message; len(message) > 256 || !strings.HasSuffix(message, "é...") {
+	c.at(c.wake).at(at("2016-05-22T04:50:00Z"))
+	if message := c.state.Ledger.Entries[299].Message; len(message) > 256 || !strings.HasSuffix(message, "é...") {
 		t.Errorf("message of %d bytes: %s", len(message), message)
+	}
+}
+
+// The rows of a day stay whole, with Jobs, reasons and ends, for a CronJob that runs each minute.
+func TestTheLedgerHasADayOfACronJobThatRunsEachMinute(t *testing.T) {
+	c := newCluster(t, cronSpec("* * * * *", limits(0, 0)), at("09:59:30")).at(at("09:59:30"))
+	for range 1600 {
+		c.at(c.wake).finish(batchv1.JobComplete, c.now)
+	}
+	newest := c.state.Ledger.Entries[len(c.state.Ledger.Entries)-1].Scheduled
+	page := schedule.PageOf(c.state, ledger.Question{Limit: 50, Since: newest.Add(-24 * time.Hour), Until: newest.Add(-24*time.Hour + 9*time.Minute)})
+	if len(page.Rows) != 10 || page.Dropped != 100 {
+		t.Errorf("%d rows of ten minutes, %d dropped", len(page.Rows), page.Dropped)
+	}
+	for _, row := range page.Rows {
+		if row.Outcome != ledger.Started || row.Result != ledger.Complete || row.Job == "" || row.Duration == "" {
+			t.Errorf("a row of yesterday is %+v", row)
+		}
 	}
 }
 
