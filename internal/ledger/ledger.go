@@ -1,6 +1,9 @@
 package ledger
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// limit bounds Ledger.Entries. It is as many as a CronJob that runs each minute needs for span.

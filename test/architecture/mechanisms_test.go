@@ -45,7 +45,7 @@ var mechanisms = [][]string{
 		"a plan that another plan would not take back, or that reads logs, is a regular activity; others are local ones",
 		"one activity ends all Pods that have not ended, and answers with a list of all Pods",
 		"an attempt to create Pods that is given up sends no other create, and ends with the answers to those it has sent (30 s at most): no Pod comes beside the next plan",
-		"a suspension also removes, uncounted, a Pod that somebody deleted after the workflow heard of the edit",
+		"a suspension also removes, uncounted, a Pod that was deleted after the workflow heard of the edit",
 		"the verdict is in the state before the first Pod is deleted for it",
 		"a Pod is marked while its delete is under way; if no answer comes, a list says what became of it",
 		"what follows from a list is carried out before anything else is heard",
