@@ -166,8 +166,8 @@ var refusedReasons = []string{
 	protocol.InvalidRequestErrorType, OtherWorkflowErrorType, NotServedErrorType, NotTakenOverErrorType, ledger.NotPrescribed, AlreadyWatchedErrorType,
 }
 
-// refusalsLogged is how many refused requests a second are logged, with who asked. Whoever may write
-// to Temporal may ask as often as he likes.
+// refusalsLogged is how many refused requests a second are logged, with who asked. A writer of Temporal may ask any
+// number of times.
 const refusalsLogged = 1
 
 // countRefused counts a request that was refused: by its error, or by a result which says that the object does not ask

@@ -191,8 +191,8 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 }
 
 // plannedJob reads the Job of a request; done says that the answer is given already. No live read is needed where the
-// request begins with the write of a status, which is refused unless the object in etcd is the one that was read, and
-// asks for no logs, which the Job may have opted out of meanwhile.
+// request begins with the write of a status, which the API server refuses unless the object in etcd is as it was read,
+// and asks for no logs, which the Job may have opted out of meanwhile.
 func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, fresh freshness, done bool, err error) {
 	logs := slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
 	if request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 && !logs {
@@ -206,8 +206,8 @@ func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest
 	return owner, result, live, done || err == nil && a.unplanned(owner, request, &result), err
 }
 
-// writeJobStatus writes the status, unless the Job was read from the cache and turns out not to
-// be the one that was planned for: then done is set and the result says so.
+// writeJobStatus writes the status, unless the Job was read from the cache and turns out not to be the planned one:
+// then done is set and the result says so.
 func (a *Activities) writeJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (before, after *batchv1.Job, done bool, err error) {
 	if fresh == cached {
 		after, err = k8s.WriteJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)

@@ -57,7 +57,7 @@ type announcer struct {
 	recorders Recorders
 	mutex     sync.Mutex
 	left      int
-	// noWarnings leaves warnings to whoever tries again.
+	// noWarnings leaves warnings to the next attempt.
 	noWarnings bool
 }
 
@@ -99,8 +99,8 @@ func (r Recorders) on(object subject, events ...event.Event) {
 }
 
 const (
-	// eventsPerSecond and eventsBurst bound the Events of a worker. An Event lives in etcd for
-	// an hour, and nobody needs one to go on.
+	// eventsPerSecond and eventsBurst bound the Events of a worker. An Event lives in etcd for an hour, and nothing
+	// waits for one.
 	eventsPerSecond, eventsBurst = 50, 500
 	// namespacesHeard bounds the namespaces that are known apart.
 	namespacesHeard = 1000

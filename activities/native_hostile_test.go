@@ -237,7 +237,7 @@ func TestAPlanForAnotherSpecChangesNoCronJob(t *testing.T) {
 	}
 }
 
-// TestNoJobIsNative: native says of a CronJob that it is one of batch/v1, and of nothing
+// TestNoJobIsNative: native marks a CronJob of batch/v1, and nothing
 // else.
 func TestNoJobIsNative(t *testing.T) {
 	said := jobRef

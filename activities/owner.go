@@ -57,7 +57,7 @@ func (a *Activities) serves(info activity.Info, object subject) error {
 		return invalidRequest(err)
 	}
 	if object.job && object.Native {
-		return invalidRequest(errors.New("native says of a CronJob that it is one of batch/v1, and of nothing else"))
+		return invalidRequest(errors.New("native marks a CronJob of batch/v1, and nothing else"))
 	}
 	if object.Native && !a.TakeOverCronJobs {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf(
@@ -79,13 +79,14 @@ const (
 	// live reads are as new as etcd.
 	live freshness = iota
 	// cached reads come from the API server's watch cache, at a third of the cost, or from memory, and may be a moment old. They
-	// are enough where only an owner's identity matters, or where a write is refused unless the object is the one that was read.
+	// are enough where only an owner's identity matters, or where the API server refuses a write unless the object is
+	// as it was read.
 	cached
 )
 
-// jobFor reads the Job that a request is about. Every activity about a Job asks it before anything
-// else: whoever may write to Temporal may have asked for the activity. done says that the answer is
-// given already: the Job is gone, has another UID, or is another controller's.
+// jobFor reads the Job that a request is about. Every activity about a Job asks it before anything else: any writer of
+// Temporal may have asked for the activity. done says that the answer is given already: the Job is gone, has another
+// UID, or is another controller's.
 func (a *Activities) jobFor(ctx context.Context, reference protocol.ObjectReference, fresh freshness) (owner *batchv1.Job, result protocol.JobResult, done bool, err error) {
 	owner, err = a.readJob(ctx, reference.Namespace, reference.Name, types.UID(reference.UID), fresh)
 	switch {

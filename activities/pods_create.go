@@ -117,7 +117,7 @@ const podRequestTimeout = 30 * time.Second
 
 // requestPod creates a Pod, and calls created where it did. The request goes on when the attempt that sent it is over, and
 // the next attempt waits for its answer: a create that a client breaks off behind admission uses up quota for minutes
-// without a Pod, and nobody emits the Event of one that succeeds.
+// without a Pod, and no attempt emits the Event of a create that succeeds.
 func (a *Activities) requestPod(ctx context.Context, owner *batchv1.Job, pod *corev1.Pod, created func()) (*corev1.Pod, error) {
 	answer := a.podRequests.DoChan(fmt.Sprintf("%s/%s/%s", pod.Namespace, owner.UID, pod.Name), func() (any, error) {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), podRequestTimeout)
@@ -179,7 +179,7 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 	return refuse(ledger.NotPrescribed, "%s", why), nil
 }
 
-// unselectable reports whether nobody's selector could find the Pods (parity 2.3).
+// unselectable reports whether no selector could find the Pods (parity 2.3).
 func unselectable(owner *batchv1.Job, creates []job.Create) bool {
 	return len(owner.Spec.Template.Labels) == 0 && slices.ContainsFunc(creates, func(create job.Create) bool { return create.Index == nil })
 }

@@ -36,7 +36,8 @@ func vanished(uid string) job.Report { return job.Report{Vanished: []string{uid}
 
 func unexpected(fact job.PodFact) job.Report { return job.Report{Unexpected: []job.PodFact{fact}} }
 
-// foreign says that a Pod is not the Job's. It says nothing else about the Pod: whoever asked may not be allowed to read it.
+// foreign says that a Pod is not the Job's. It says nothing else about the Pod: the sender of the request may have no
+// right to read it.
 func foreign(pod *corev1.Pod) job.Report {
 	fact := k8s.PodFact(pod)
 	return unexpected(job.PodFact{Name: fact.Name, UID: fact.UID, Version: fact.Version, Disowned: true})
@@ -90,7 +91,7 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 		break
 	}
 	if pod.DeletionTimestamp != nil {
-		// An attempt before this one has deleted it, or somebody else has.
+		// An earlier attempt has deleted it, or another client has.
 		return job.Report{}, nil
 	}
 	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
@@ -129,8 +130,8 @@ func gather[Item, Result any](items []Item, do func(Item) (Result, error)) ([]Re
 // releaseAttempts bounds how often a Pod is read anew that changes while it is released.
 const releaseAttempts = 5
 
-// releasePod removes the tracking finalizer of a Pod of the Job whose fate is recorded, unless
-// its phase is not the one that was counted. Nearly always one request does and tests it all; wrote says that it did.
+// releasePod removes the tracking finalizer of a Pod of the Job whose fate is recorded, unless its phase is not the
+// counted one. Nearly always one request does and tests it all; wrote says that it did.
 func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release) (report job.Report, wrote bool, err error) {
 	after, err := k8s.ReleaseTrackedPod(ctx, a.Kubernetes, owner, release.Name, types.UID(release.UID), release.Phase)
 	wrote = after != nil
@@ -168,7 +169,7 @@ func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, re
 }
 
 // owns reports whether the Job controls the Pod, so that it may be read, deleted and released
-// for the Job, even if its labels no longer match or nobody will count it.
+// for the Job, even if its labels no longer match or it will not be counted.
 func (a *Activities) owns(owner *batchv1.Job, pod *corev1.Pod) bool {
 	verdict := claim.Decide(pod, a.owner(owner))
 	return verdict.Own() || verdict != claim.Foreign && verdict != claim.Adopt && claim.IsControlledBy(pod, owner.Name, owner.UID)

@@ -122,7 +122,8 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 }
 
 // patchSuspend writes to the object as it was read. An object that is suspended already says on who has suspended it; an absent
-// note or sender removes an older one. A time that has not come is made up: with it nobody would be heard until then.
+// note or sender removes an older one. A time that has not come is made up: with it the object would take no other wish
+// until then.
 func (a *Activities) patchSuspend(
 	ctx context.Context, request protocol.SetSuspendRequest, resourceVersion string, already bool,
 ) (protocol.SetSuspendResult, error) {
@@ -162,7 +163,7 @@ func (a *Activities) patchSuspend(
 const longestOvertaken = time.Minute
 
 // overtaken reports whether the object has taken this wish, or one that was heard after it. An attempt whose answer was
-// lost has written the wish, and somebody may have taken it back since. An attempt that was given up may still write
+// lost has written the wish, and a person may have taken it back since. An attempt that was given up may still write
 // when the next wish is carried out: without this a suspend of long ago could have the last word.
 func overtaken(annotations map[string]string, heard time.Time) bool {
 	last, err := time.Parse(time.RFC3339Nano, annotations[names.SuspendedAtAnnotation])

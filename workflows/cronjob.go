@@ -76,7 +76,8 @@ type runningCronJob struct {
 	dropped int
 	// pause follows calls that failed; behind follows looks and statuses that failed, or ran out of time: starts go on.
 	pause, behind backoff
-	// toldAgain is the failure for which the status was written again, since the object was not suspended by the one that it has.
+	// toldAgain is the failure for which the status was written again, since the object was not suspended with the
+	// status that it has.
 	toldAgain time.Time
 
 	// gone says that the object no longer exists: an activity has seen it.
@@ -312,7 +313,7 @@ func (c *runningCronJob) answerCancellation(ctx workflow.Context) {
 	workflow.GetLogger(ctx).Warn("Cancelled; the CronJob is there, so its workflow goes on")
 }
 
-// wait blocks until the wake is due, a signal arrives, a run starts or ends, or somebody cancels the workflow.
+// wait blocks until the wake is due, a signal arrives, a run starts or ends, or the workflow is cancelled.
 func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	workflow.SetCurrentDetails(ctx, c.details())
 	c.alarm.set(ctx, until.wake, until.reason)

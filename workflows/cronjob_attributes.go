@@ -15,7 +15,7 @@ var (
 )
 
 // attribute sets the search attributes that say how the CronJob is, beside the write of a status. That costs an event, so it is
-// done once a run, at its end: until then the next run is the one that is active. A suspension is shown at once.
+// done once a run, at its end: until then the next run is the active one. A suspension is shown at once.
 func (c *runningCronJob) attribute(ctx workflow.Context) {
 	if !c.statusAttributes {
 		return

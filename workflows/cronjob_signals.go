@@ -142,7 +142,7 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 	}
 }
 
-// learn takes what an answer says of the CronJob, and reports whether it is news: it is gone, or has another spec.
+// learn takes what an answer says about the CronJob, and reports whether it is news: it is gone, or has another spec.
 func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.Spec) (news bool) {
 	c.gone = c.gone || gone
 	if spec == nil || spec.Validate() != nil || digest(*spec) == digest(c.spec) {

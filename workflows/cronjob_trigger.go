@@ -13,7 +13,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// takeTrigger asks the planner for a manual run. Of an argument that can't be read nobody knows what it asks for.
+// takeTrigger asks the planner for a manual run. If the argument can't be read, it is not known what it asks for.
 func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
 	read := argumentOf(ctx, received)
 	request := schedule.TriggerRequest{

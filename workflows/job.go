@@ -92,7 +92,7 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 		spec:    input.Spec,
 		state:   state,
 		mailbox: mailboxOf(ctx),
-		// Whoever has started it may have made up the spec as well.
+		// The starter of the workflow may have made up the spec as well.
 		unread:  input.State != nil,
 		heard:   heard{look: input.Look || input.State != nil, steering: input.Wishes},
 		unknown: input.Unknown,

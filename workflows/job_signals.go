@@ -21,7 +21,7 @@ const maxOrphans = 10
 type heard struct {
 	// look: the Job may have been edited or deleted.
 	look bool
-	// edit: somebody has said that the Job is edited, and it was not read yet.
+	// edit: a signal has said that the Job is edited, and it was not read yet.
 	edit bool
 	// told is the spec that the last word of an edit has named.
 	told *job.Spec
@@ -115,7 +115,7 @@ func (w *runningJob) observe(ctx workflow.Context) {
 	w.early = nil
 }
 
-// maxEarly bounds the signals that are put aside: somebody may send any number.
+// maxEarly bounds the signals that are put aside: a sender may send any number.
 const maxEarly = 20
 
 // releaseNextOrphans releases the Pods of another Job of the same name. It gives way to whatever comes, and goes on then.
@@ -196,7 +196,7 @@ func (w *runningJob) raise(ctx workflow.Context) (done bool, err error) {
 	return true, err
 }
 
-// learn takes what a result says of the Job object itself.
+// learn takes what a result says about the Job object itself.
 func (w *runningJob) learn(result protocol.JobResult) {
 	w.gone, w.foreign = w.gone || result.Gone, w.foreign || result.Foreign
 	spec := w.spec

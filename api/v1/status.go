@@ -182,7 +182,7 @@ type RecentRun struct {
 	// +optional
 	By string `json:"by,omitempty"`
 	// through says how a manual run was asked for: by a signal or an update of the
-	// workflow, or by a job that somebody created.
+	// workflow, or by a job that a person created.
 	//
 	// +optional
 	Through string `json:"through,omitempty"`
@@ -246,7 +246,7 @@ const (
 	// ConditionNativeCronJobActive is True while a batch/v1 CronJob of the same name exists and is not suspended. It
 	// is absent until that has been so.
 	ConditionNativeCronJobActive = "NativeCronJobActive"
-	// ConditionWorkflowPaused is True while somebody has paused the CronJob's workflow in Temporal, or pinned it to a
-	// build of the worker. It is absent until that has been so.
+	// ConditionWorkflowPaused is True while the CronJob's workflow is paused in Temporal, or pinned to a build of the
+	// worker. It is absent until that has been so.
 	ConditionWorkflowPaused = "WorkflowPaused"
 )

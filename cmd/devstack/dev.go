@@ -84,7 +84,7 @@ func again(own []string) string {
 	case 0:
 		return ""
 	case 1:
-		return own[0] + " is the one that this stack printed: starting it again.\n"
+		return own[0] + " is what this stack printed: starting it again.\n"
 	default:
 		return strings.Join(own, " and ") + " are those that this stack printed: starting it again.\n"
 	}

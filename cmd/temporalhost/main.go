@@ -1,5 +1,5 @@
 // Command temporalhost is one process of a Temporal cluster on PostgreSQL, for development and tests: the server in one
-// of its roles, or what has to be done before. Package temporalcluster starts it; nobody needs to do so by hand.
+// of its roles, or what has to be done before. Package temporalcluster starts it; it need not be started by hand.
 package main
 
 import (

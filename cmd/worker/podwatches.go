@@ -22,7 +22,7 @@ const (
 	podWatchJitter = 0.1              // keeps workers that were started together apart
 )
 
-// keepPodWatches starts PodWatch workflows that have ended until the context is done: somebody has ended one by hand or
+// keepPodWatches starts PodWatch workflows that have ended until the context is done: a person has ended one by hand or
 // runs another workflow under its ID, or a worker of another number of shards has refused it, as happens while workers
 // are replaced to change that number.
 func keepPodWatches(ctx context.Context, temporal client.Client, settings config.Worker, logger *slog.Logger) {
@@ -34,7 +34,7 @@ func keepPodWatches(ctx context.Context, temporal client.Client, settings config
 }
 
 // startPodWatches starts the PodWatch workflow of every shard that has none, in place of what
-// else runs under its ID. One that somebody has paused or pinned is left to that person.
+// else runs under its ID. If a person has paused or pinned it, it is left to that person.
 func startPodWatches(ctx context.Context, temporal client.Client, settings config.Worker, logger *slog.Logger) error {
 	var problems []error
 	for shard := range settings.WatchShards {
@@ -49,7 +49,7 @@ func startPodWatches(ctx context.Context, temporal client.Client, settings confi
 		case found == holder.Ours:
 			continue
 		case found == holder.Paused:
-			logger.Warn("nobody watches Pods: somebody has paused the workflow in Temporal, or pinned it to a build; unpause or unpin it there", "workflow", wanted.ID)
+			logger.Warn("no worker watches Pods: the workflow is paused in Temporal, or pinned to a build; unpause or unpin it there", "workflow", wanted.ID)
 			continue
 		case found == holder.Foreign:
 			logger.Warn("a foreign workflow runs under the ID of PodWatch, replacing it", "workflow", wanted.ID)

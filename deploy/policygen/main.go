@@ -1,5 +1,5 @@
 // Command policygen writes the admission policies that bound what Ostinato's accounts write to the API server, from the lists by
-// which the activities judge it. They hold too where a process does not judge, or its token is somebody else's.
+// which the activities judge it. They also hold if a process does not judge, or if another program has its token.
 //
 //	go run ./deploy/policygen > deploy/base/admission-bounds.yaml
 package main

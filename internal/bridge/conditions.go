@@ -56,12 +56,12 @@ func (c *controller) namesakeChanged(native *ostinatov1.CronJob) {
 	}
 }
 
-// paused notes that somebody has paused or pinned an object's workflow. A CronJob of ours gets a condition, others an Event.
+// paused notes that an object's workflow is paused or pinned. A CronJob of ours gets a condition, others an Event.
 func (c *controller) paused(item key) {
 	if c.memory.paused.put(item, metav1.ConditionTrue) == metav1.ConditionTrue {
 		return
 	}
-	c.Logger.Warn("somebody has paused the workflow", "kind", item.kind, "namespace", item.Namespace, "name", item.Name)
+	c.Logger.Warn("the workflow is paused", "kind", item.kind, "namespace", item.Namespace, "name", item.Name)
 	if item.kind == cronJobKind {
 		c.main.Add(item)
 	} else if object := c.objects.find(item); object != nil {

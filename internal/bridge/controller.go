@@ -260,7 +260,7 @@ type memory struct {
 	jobs      table[jobMemory]
 	restarts  table[restarts]
 	beginners beginners
-	// paused says whether an object's workflow was last seen paused; "" means that nobody has looked.
+	// paused says whether an object's workflow was last seen paused; "" means that it was not looked at yet.
 	paused table[metav1.ConditionStatus]
 	// foreign are Jobs to be handed back, with what each was last seen to wait for.
 	foreign table[string]
@@ -276,7 +276,7 @@ type table[V any] struct {
 	entries map[key]V
 }
 
-// with does something with the entries that nobody else uses meanwhile.
+// with calls do with the entries, which no other goroutine uses meanwhile.
 func (t *table[V]) with(do func(entries map[key]V)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// makeRound looks for the workflows of CronJobs and of Jobs under way: one that somebody has cancelled, terminated,
-// paused or replaced tells nobody. A round writes nothing. It reads the list of the workflows that run, and asks for
+// makeRound looks for the workflows of CronJobs and of Jobs under way: a workflow that was cancelled, terminated,
+// paused or replaced reports nothing. A round writes nothing. It reads the list of the workflows that run, and asks for
 // those that are not in it: visibility may be behind, so only a description says that a workflow does not run.
 func (c *controller) makeRound(ctx context.Context) {
 	begun := c.Clock.Now()

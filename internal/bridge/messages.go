@@ -72,7 +72,7 @@ func (c *controller) start(item key, work order.Work, cronJob, job string, input
 	return start
 }
 
-// reference is what the CronJob's status says of its workflow.
+// reference is what the CronJob's status says about its workflow.
 func (c *controller) reference(cronJob *ostinatov1.CronJob) ostinatov1.WorkflowReference {
 	return ostinatov1.WorkflowReference{Namespace: c.TemporalNamespace, ID: c.workflowID(cronJobKey(cronJob))}
 }

@@ -32,7 +32,7 @@ type Metrics struct {
 	// external and builtInWrites count only where Jobs are taken over, builtInCronJobWrites where CronJobs are.
 	external                            *prometheus.CounterVec
 	builtInWrites, builtInCronJobWrites prometheus.Counter
-	// controllers keeps the values of external's label few: whoever creates Jobs names them.
+	// controllers keeps the values of external's label few: the creators of Jobs name them.
 	controllers telemetry.LabelValues
 }
 
@@ -67,7 +67,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		toHandBack: gauge("jobs_to_hand_back", "Jobs that are another controller's and whose workflow still runs, since they are not drained."),
 		paused: register.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_paused_workflows",
-			Help: "Workflows of CronJobs, and of Jobs under way, that somebody has paused in Temporal or pinned to a build of the worker.",
+			Help: "Workflows of CronJobs, and of Jobs under way, that are paused in Temporal or pinned to a build of the worker.",
 		}, []string{"kind"}),
 		// It has upstream's name and label (parity 2.16).
 		external: counters("job_controller_jobs_by_external_controller_total", "Jobs added that another controller than this one manages.", "controller_name"),

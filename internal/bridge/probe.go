@@ -49,7 +49,7 @@ type prober[T metav1.Object, L runtime.Object] struct {
 	probe     T
 	// status is what the probe's is set to before anybody is waited for; nil leaves it alone.
 	status any
-	// rival returns who has touched the probe, empty where nobody has. An error says that the probe tells nothing.
+	// rival returns who has touched the probe, empty if it is untouched. An error says that the probe tells nothing.
 	rival func(T) (string, error)
 }
 
@@ -140,13 +140,13 @@ func refused(err error) bool {
 		!apierrors.IsTooManyRequests(err) && !apierrors.IsTimeout(err)
 }
 
-// wait looks at the probe until the time is over or somebody has touched it, whom it returns.
+// wait looks at the probe until the time is over or a rival has touched it. It returns the rival.
 func (p *prober[T, L]) wait(ctx context.Context, probe T) (rival string, err error) {
 	err = p.until(ctx, func(ctx context.Context) (done bool, err error) {
 		live, err := p.look(ctx)
 		switch {
 		case apierrors.IsNotFound(err) || err == nil && live.GetUID() != probe.GetUID():
-			return true, fmt.Errorf("somebody deleted %s %s/%s", p.kind, probe.GetNamespace(), probe.GetName())
+			return true, fmt.Errorf("%s %s/%s was deleted", p.kind, probe.GetNamespace(), probe.GetName())
 		case err != nil:
 			return apierrors.IsForbidden(err), fmt.Errorf("look at %s %s/%s: %w", p.kind, probe.GetNamespace(), probe.GetName(), err)
 		}
@@ -284,8 +284,9 @@ func probeSpec() batchv1.JobSpec {
 	}
 }
 
-// jobRival returns who gave a probe a status; empty while nobody has, or only a worker of ours, whom somebody may have told
-// to by Temporal. Admission may have handed the probe to another controller, as Kueue does.
+// jobRival returns who gave a probe a status. It is empty while the probe has none, or only one of a worker of ours,
+// which a writer of Temporal may have asked for. Admission may have handed the probe to another controller, as Kueue
+// does.
 func jobRival(probe *batchv1.Job) (string, error) {
 	switch {
 	case probe.Spec.ManagedBy != nil:

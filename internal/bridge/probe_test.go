@@ -102,7 +102,7 @@ func TestWhereItCanNotBeToldTheBridgeWarnsAndGoesOn(t *testing.T) {
 		{"no such namespace", fails("create", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, ProbeNamespace)), "not found"},
 		{"no answer all the time", fails("create", apierrors.NewInternalError(errors.New("webhook down"))), "webhook down"},
 		{"may not look", fails("get", apierrors.NewForbidden(jobsResource, "", errors.New("no right"))), "no right"},
-		{"somebody deletes the probe", fails("get", apierrors.NewNotFound(jobsResource, "")), "somebody deleted"},
+		{"the probe is deleted", fails("get", apierrors.NewNotFound(jobsResource, "")), "was deleted"},
 		{"admission hands the probe to another", func(w *world) {
 			w.native.PrependReactor("create", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				job := action.(clienttesting.CreateAction).GetObject().(*batchv1.Job)

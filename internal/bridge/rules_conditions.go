@@ -52,7 +52,7 @@ func namesakeCondition(cronJob, native *ostinatov1.CronJob, now time.Time) (cond
 
 // pausedAdvice is what the condition and the Events say.
 func pausedAdvice(workflowID string) string {
-	return fmt.Sprintf("Somebody has paused the workflow %s in Temporal, or pinned it to a build of the worker, so nothing of it is done: "+
+	return fmt.Sprintf("The workflow %s is paused in Temporal, or pinned to a build of the worker, so it does nothing: "+
 		"unpause or unpin it there; to stop the object, set spec.suspend", workflowID)
 }
 

@@ -24,7 +24,8 @@ type closing struct {
 	name, uid string
 	// deleted says that there is no Job of that UID.
 	deleted bool
-	// grace is how long after since the message is due, as a reminder; zero for another controller's Job: nobody else tells.
+	// grace is how long after since the message is due, as a reminder; zero for another controller's Job: nothing else
+	// tells the workflow.
 	grace time.Duration
 	// since is when this was first seen, sentAt when the message was last sent.
 	since, sentAt time.Time
@@ -110,11 +111,13 @@ func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, reported repor
 		}
 		wait := known.wait(now)
 		if known.times > 0 && known.of == cronJob.ResourceVersion {
-			// Nobody has written the CronJob since: the last report still waits for the workflow, and another would beside it.
+			// The CronJob was not written since: the last report still waits for the workflow, and another would wait
+			// beside it.
 			wait = max(wait, firstRepeat)
 		}
 		if !subject.ended {
-			// Nobody else tells the workflow of one made by hand, which counts beside its own runs as soon as it knows.
+			// Nothing else tells the workflow of a Job made by hand, which counts beside its own runs as soon as it
+			// knows.
 			grace := closedGrace
 			if ofARun(job) {
 				grace = unlistedGrace

@@ -168,8 +168,9 @@ func (t *temporalClient) wanted(workflowID string) holder.Wanted {
 	return holder.Wanted{ID: workflowID, Type: protocol.CronJobWorkflow, TaskQueue: t.cluster.ControlTaskQueue()}
 }
 
-// describe returns what Temporal says of the workflow that runs under an ID, and nil where none does that is to. Who
-// may write to Temporal may run any under it, on a queue of his own: what such a one says of itself is not asked for.
+// describe returns what Temporal says about the workflow that runs under an ID, and nil if the expected one does not
+// run. A writer of Temporal may run any workflow under it, on a queue of its own: such a workflow is not asked about
+// itself.
 func (t *temporalClient) describe(ctx context.Context, workflowID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	found, description, err := holder.Look(ctx, t.sdk, t.wanted(workflowID))
 	if found != holder.Ours && found != holder.Paused {
@@ -178,7 +179,7 @@ func (t *temporalClient) describe(ctx context.Context, workflowID string) (*work
 	return description, nil
 }
 
-// query reads what the run that describe returns says of itself.
+// query asks the run that describe returns about itself.
 func query[D any](ctx context.Context, t *temporalClient, workflowID string) (description D, found *workflowservice.DescribeWorkflowExecutionResponse, err error) {
 	found, err = t.describe(ctx, workflowID)
 	if found == nil || err != nil {

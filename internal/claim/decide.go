@@ -27,7 +27,8 @@ const (
 	Adopt Verdict = "Adopt"
 	// Disown: the Job controls the Pod, whose labels match no more. It loses the owner reference and the finalizer.
 	Disown Verdict = "Disown"
-	// Release: nobody will count the Pod. It loses the finalizer, and one that has ended PodWatch's label; not its owner.
+	// Release: the Pod will not be counted. It loses the finalizer, and one that has ended PodWatch's label; not its
+	// owner.
 	Release Verdict = "Release"
 )
 
@@ -68,15 +69,16 @@ func Claimant(pod *corev1.Pod, found *batchv1.Job, takeOver bool) Owner {
 // Decide says what the Pod is to the Job. It is the rule of parity 2.13:
 //
 // A Job owns the Pods whose controller reference names it, by kind, name and UID, in its own namespace. Of these it disowns the
-// ones whose labels do not match its selector, unless it is being deleted or has finished: then nobody counts them, and they are
-// released, so that they go with the Job. A Pod without a controller that matches the selector is adopted, also when it has
-// ended, unless the Pod or the Job is being deleted or the Job has finished; then it is released, and so is one that names the
-// Job and does not match it. Pods of other controllers are left alone, and so are all Pods of a Job that is not Ostinato's.
+// ones whose labels do not match its selector, unless it is being deleted or has finished: then they are not counted
+// any more, and are released, so that they go with the Job. A Pod without a controller that matches the selector is
+// adopted, also when it has ended, unless the Pod or the Job is being deleted or the Job has finished; then it is
+// released, and so is one that names the Job and does not match it. Pods of other controllers are left alone, and so
+// are all Pods of a Job that is not Ostinato's.
 //
 // Two things go beyond the rule. A Pod that has ended without the tracking finalizer, and that Ostinato made or
 // watched, was counted already, and is not adopted again. And a Job that is gone is known by what its Pods themselves
-// say: their controller reference, or, where they have none, their labels; so nobody can have Pods of a living Job
-// released by naming another. Only Pods with PodWatch's label are, unless Jobs are taken over: others never were ours.
+// say: their controller reference, or, where they have none, their labels; so naming another Job does not get Pods of a
+// living Job released. Only Pods with PodWatch's label are, unless Jobs are taken over: others never were ours.
 //
 // A selector that can't be read changes nothing.
 func Decide(pod *corev1.Pod, owner Owner) Verdict {
@@ -154,7 +156,7 @@ func decideOrphan(pod *corev1.Pod, job *batchv1.Job) Verdict {
 	return Adopt
 }
 
-// released is the verdict for a Pod that nobody will count: there may be nothing to take off any more.
+// released is the verdict for a Pod that will not be counted: there may be nothing to take off any more.
 func released(pod *corev1.Pod) Verdict {
 	if Tracked(pod) || Watched(pod) && Ended(pod) {
 		return Release

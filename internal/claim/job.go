@@ -15,7 +15,7 @@ import (
 )
 
 // Ours reports whether the Job is Ostinato's to reconcile: its managedBy names Ostinato, or Jobs are
-// taken over and it names the built-in controller or, which means the same, nobody (parity 0.4).
+// taken over and it names the built-in controller or, which means the same, no controller (parity 0.4).
 func Ours(job *batchv1.Job, takeOver bool) bool {
 	manager := ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName)
 	return manager == names.JobController || takeOver && manager == batchv1.JobControllerName

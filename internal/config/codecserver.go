@@ -14,7 +14,7 @@ import (
 // CodecServer holds the settings of cmd/codecserver.
 type CodecServer struct {
 	Payloads
-	// Address is a loopback host:port: whoever reaches it may decrypt.
+	// Address is a loopback host:port: everyone who reaches it may decrypt.
 	Address       string
 	HealthAddress string
 	UIOrigins     []string
@@ -24,7 +24,7 @@ type CodecServer struct {
 // CodecServerCommand returns the command that runs a codec server with the settings that its flags and the environment give.
 func CodecServerCommand(lookup LookupEnv, run func(context.Context, CodecServer) error) *cobra.Command {
 	return program("codecserver", "decrypts for the Temporal UI and the temporal command what worker and bridge have encrypted.\n"+
-		"Whoever reaches it may read everything, so it listens on a loopback address only: forward its port with kubectl.\n\n"+
+		"Everyone who reaches it may read everything, so it listens on a loopback address only: forward its port with kubectl.\n\n"+
 		"Each flag has an environment variable, which it wins over.", lookup, run)
 }
 
@@ -41,7 +41,7 @@ func (s *CodecServer) AddFlags(flags *command.Flags) {
 
 func (s *CodecServer) validate() error {
 	var p problems
-	p.check(loopback(s.Address), "address", "%q is no loopback address; whoever reaches it may decrypt: use 127.0.0.1:8083, say, and forward the port", s.Address)
+	p.check(loopback(s.Address), "address", "%q is no loopback address; everyone who reaches it may decrypt: use 127.0.0.1:8083, say, and forward the port", s.Address)
 	p.address(s.HealthAddress, "health-address")
 	p.check(s.PayloadKeys != "", "payload-keys", "is empty; set it to the keys of worker and bridge")
 	for _, origin := range s.UIOrigins {

@@ -58,7 +58,7 @@ func (k Kubernetes) RESTConfig(userAgent string) (*rest.Config, error) {
 // TakeOver says which objects of batch/v1 are Ostinato's without being marked. Worker and bridge of one cluster must
 // agree, and kube-controller-manager must run without the controllers taken over (docs/takeover.md).
 type TakeOver struct {
-	// Jobs are those that name the built-in job controller in spec.managedBy, or nobody.
+	// Jobs are those that name the built-in job controller in spec.managedBy, or no controller.
 	Jobs bool
 	// CronJobs are those of batch/v1, all of them.
 	CronJobs bool

@@ -1,6 +1,5 @@
-// Command crdgen turns controller-gen's CustomResourceDefinition on standard
-// input into the one that is installed, on standard output: it accepts what
-// batch/v1 accepts, and refuses what batch/v1 refuses, as far as a schema can.
+// Command crdgen turns controller-gen's CustomResourceDefinition on standard input into the installed one, on standard
+// output: it accepts what batch/v1 accepts, and refuses what batch/v1 refuses, as far as a schema can.
 //
 //	controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | go run ./internal/crdgen
 package main

@@ -13,8 +13,8 @@ func (s *Stack) BackUpTemporal(ctx context.Context, folder string) error {
 	return s.withoutTemporal(ctx, func(data string) error { return process.ReplaceFolder(folder, data) })
 }
 
-// RestoreTemporal puts back what BackUpTemporal kept. Workers and bridges go on, as they would beside a server that somebody
-// else restores.
+// RestoreTemporal puts back what BackUpTemporal kept. Workers and bridges go on, as they would beside a server that
+// another person restores.
 func (s *Stack) RestoreTemporal(ctx context.Context, folder string) error {
 	return s.withoutTemporal(ctx, func(data string) error { return process.ReplaceFolder(data, folder) })
 }

@@ -31,7 +31,7 @@ func ForeignExports(dir string, exports Exports) (foreign Exports, own []string,
 
 // evidence is what decides whose an export is. Paths are absolute and without symbolic links.
 type evidence struct {
-	// kubeconfig is the file that gives kubectl its current context, ownKubeconfig the one that the stack writes.
+	// kubeconfig is the file that gives kubectl its current context, ownKubeconfig the file that the stack writes.
 	kubeconfig, ownKubeconfig string
 	// ownAddress is Temporal's in the stack, "" before its first start.
 	ownAddress string

@@ -62,8 +62,8 @@ func (s *Stack) launchOwn(ctx context.Context, name, path, program, kubeconfig s
 	return own, err
 }
 
-// misleading returns how the names of variables begin that are not passed on: where Temporal is the stack's own, what the
-// shell says of another one, such as a key or that there is TLS, would keep everybody from it.
+// misleading returns how the names of variables begin that are not passed on: if Temporal is the stack's own, the
+// shell's settings for another one, such as a key or TLS, would keep everyone from it.
 func (s *Stack) misleading() []string {
 	if s.options.TemporalAddress != "" {
 		return nil

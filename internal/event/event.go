@@ -41,11 +41,11 @@ const (
 	InvalidTemplate    = "InvalidTemplate"
 )
 
-// UnknownReason is the reason of the Event on a Job that somebody else has failed for a reason that no plan knows, and
-// stands for that reason in the Job's condition, whose message holds it.
+// UnknownReason is the reason of the Event on a Job that another controller has failed for a reason that no plan knows,
+// and stands for that reason in the Job's condition, whose message holds it.
 const UnknownReason = "UnknownReason"
 
-// WorkflowCancelled is the reason of the Event on a CronJob whose workflow somebody has cancelled.
+// WorkflowCancelled is the reason of the Event on a CronJob whose workflow was cancelled.
 const WorkflowCancelled = "WorkflowCancelled"
 
 const (

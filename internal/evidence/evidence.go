@@ -27,8 +27,8 @@ func (l Level) String() string {
 	return "reason"
 }
 
-// Of returns the level that an object's annotations ask for. A value that is no level counts as Reason: whoever wrote
-// it meant to keep something back.
+// Of returns the level that an object's annotations ask for. A value that is no level counts as Reason: its writer
+// meant to keep something back.
 func Of(annotations map[string]string) Level {
 	if value, ok := annotations[names.EvidenceAnnotation]; ok && value != Full.String() {
 		return Reason

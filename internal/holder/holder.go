@@ -1,5 +1,5 @@
-// Package holder says what runs under the ID of a workflow of Ostinato's. Whoever may write to the Temporal namespace
-// may run any workflow under any ID, and IDs are what Ostinato finds its workflows by.
+// Package holder says what runs under the ID of a workflow of Ostinato's. A writer of the Temporal namespace may run
+// any workflow under any ID, and Ostinato finds its workflows by their IDs.
 package holder
 
 import (
@@ -26,11 +26,11 @@ type Wanted struct {
 type Standing string
 
 const (
-	// Nobody runs under the ID.
+	// Nobody: no workflow runs under the ID.
 	Nobody Standing = "nobody"
 	// Ours is the workflow that is to run.
 	Ours Standing = "ours"
-	// Paused is that workflow, which somebody has paused, or pinned to a build of the worker that there may not be. It
+	// Paused is that workflow, which a person has paused, or pinned to a build of the worker that there may not be. It
 	// is left to that person.
 	Paused Standing = "paused"
 	// Foreign is a workflow of another type or on another task queue, or one whose first task is kept back by a start
@@ -42,7 +42,7 @@ const (
 // that follows too soon on the one before for a second or two.
 const maxDelay = 10 * time.Second
 
-// Judge tells from what Temporal says of the newest run under an ID; nil stands for none.
+// Judge tells from what Temporal says about the newest run under an ID; nil stands for none.
 func Judge(info *workflowpb.WorkflowExecutionInfo, want Wanted) Standing {
 	status, delay := info.GetStatus(), info.GetExecutionTime().AsTime().Sub(info.GetStartTime().AsTime())
 	// A list of workflows has no overrides. A Job's workflow that its worker has pinned has none either.
@@ -58,7 +58,7 @@ func Judge(info *workflowpb.WorkflowExecutionInfo, want Wanted) Standing {
 	return Ours
 }
 
-// Look asks Temporal what runs under an ID, and returns what it says of it, too. It needs no worker and writes nothing.
+// Look asks Temporal what runs under an ID, and returns its answer, too. It needs no worker and writes nothing.
 func Look(ctx context.Context, temporal client.Client, want Wanted) (Standing, *workflowservice.DescribeWorkflowExecutionResponse, error) {
 	description, err := temporal.DescribeWorkflowExecution(ctx, want.ID, "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); err != nil && !missing {

@@ -32,13 +32,13 @@ type Delete struct {
 type Release struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Phase is the one that was counted, without which the Pod is not released; empty if it is not known to have ended.
+	// Phase is the counted phase, without which the Pod is not released; empty if it is not known to have ended.
 	Phase corev1.PodPhase `json:"phase,omitempty"`
 	// Logs asks for the end of the failed Pod's log first (Report.Logs).
 	Logs bool `json:"logs,omitempty"`
 }
 
-// PodLog is the end of a Pod's log, bounded by whoever read it.
+// PodLog is the end of a Pod's log, bounded by its reader.
 type PodLog struct {
 	UID string `json:"uid"`
 	// Lines are the last lines; empty when the container said nothing.

@@ -53,8 +53,8 @@ func First(namespace, name, uid string, spec Spec, now time.Time) []Create {
 	return creates[:min(len(creates), MaxFirst)]
 }
 
-// Made returns the State of a new Job with the Pods that were made with it (First). Where they are
-// others than First says, which somebody has made up, a list tells.
+// Made returns the State of a new Job with the Pods that were made with it (First). If they are made up, and so not
+// those of First, a list tells.
 func (s State) Made(spec Spec, pods []CreatedPod, now time.Time) State {
 	if len(pods) == 0 {
 		return s

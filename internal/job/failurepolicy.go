@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// handling is what spec.podFailurePolicy says of a failed Pod.
+// handling is what spec.podFailurePolicy says about a failed Pod.
 type handling struct {
 	// action is the matching rule's; empty when no rule matches, and the Pod counts.
 	action batchv1.PodFailurePolicyAction
@@ -20,7 +20,7 @@ type handling struct {
 	conditions []string
 }
 
-// handle returns what the policy says of a failed Pod (parity 2.14).
+// handle returns what the policy says about a failed Pod (parity 2.14).
 func handle(policy *batchv1.PodFailurePolicy, namespace string, pod Pod) handling {
 	if pod.Phase != corev1.PodFailed {
 		return handling{}
@@ -28,7 +28,7 @@ func handle(policy *batchv1.PodFailurePolicy, namespace string, pod Pod) handlin
 	return match(policy, namespace, pod)
 }
 
-// match returns what the policy says of a Pod, ended or not: the first rule with a known action that matches wins.
+// match returns what the policy says about a Pod, ended or not: the first rule with a known action that matches wins.
 func match(policy *batchv1.PodFailurePolicy, namespace string, pod Pod) handling {
 	if policy == nil {
 		return handling{}

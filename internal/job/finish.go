@@ -51,7 +51,7 @@ func (p *pass) cleanUp() {
 func (s State) result() *Result {
 	condition, result := s.terminal(), s.ResultSoFar()
 	result.Outcome, result.Reason, result.Message = Outcome(condition.Type), condition.Reason, condition.Message
-	// Somebody else, or a lost workflow task, may have ended the Job and counted less.
+	// Another controller, or a lost workflow task, may have ended the Job and counted less.
 	result.Succeeded, result.Failed = s.Status().Succeeded, s.Status().Failed
 	return &result
 }

@@ -21,12 +21,12 @@ type List struct {
 	Counted []string `json:"counted,omitempty"`
 	// Failures are the deletes that failed, of a list after a Plan that terminates.
 	Failures []PodFailure `json:"failures,omitempty"`
-	// Removed are the Pods that a suspension has just removed, by their places among the Undecided of whoever asked.
+	// Removed are the Pods that a suspension has just removed, by their places among the Undecided of the request.
 	Removed Indexes `json:"removed,omitzero"`
 }
 
 // Short returns the list with the places of Pods that a suspension has removed instead of their facts: there may be
-// thousands. Restarts, which count for the backoffLimit, keep theirs, and whoever asked knows the rest.
+// thousands. Restarts, which count for the backoffLimit, keep theirs, and the caller knows the rest.
 func (l List) Short(undecided []string) List {
 	places := make(map[string]int32, len(undecided))
 	for place, uid := range undecided {

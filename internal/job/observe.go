@@ -27,7 +27,7 @@ func (s State) Observe(facts []PodFact) State {
 	return s
 }
 
-// take merges a fact into the Pod. What a Pod keeps from its creation is known, and nobody can say otherwise.
+// take merges a fact into the Pod. What a Pod keeps from its creation is known, and no fact can say otherwise.
 func (p *Pod) take(fact PodFact) {
 	fact.Name, fact.UID, fact.Index = p.Name, p.UID, p.Index
 	fact.Attempt, fact.Failures, fact.Ignored = p.Attempt, p.Failures, p.Ignored

@@ -27,7 +27,7 @@ func (s Spec) wantsFewer(other Spec) bool {
 		s.Completions != nil && (other.Completions == nil || *s.Completions < *other.Completions)
 }
 
-// DecideRaise returns the Plan for an edit that somebody has told and nobody has read, if all it changes is that more
+// DecideRaise returns the Plan for an edit that a signal has told and that was not read, if all it changes is that more
 // Pods are wanted, and the Plan creates some. It carries the edit's digest: nothing is done where the Job is not so.
 func DecideRaise(state State, from, to Spec, now time.Time) (plan Plan, ok bool) {
 	raised := from
@@ -40,8 +40,8 @@ func DecideRaise(state State, from, to Spec, now time.Time) (plan Plan, ok bool)
 	return plan, len(plan.Creates) > 0 && !plan.Recorded() && !plan.Bulk()
 }
 
-// Reread takes in the Job as it was read after a status or Pods were refused: it was edited, or somebody else wrote its
-// status. The delay of the next status stays even with a new spec, since the refusal may have another reason.
+// Reread takes in the Job as it was read after a status or Pods were refused: it was edited, or another controller
+// wrote its status. The delay of the next status stays even with a new spec, since the refusal may have another reason.
 func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	retry := s.StatusRetry
 	s, spec := s.Edited(from, to)
@@ -49,7 +49,7 @@ func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	known := s.base()
 	s = s.takeStatus(status)
 	if Overtaken(status, ByOthers{true, true}, known) {
-		// By a lost workflow task or by somebody else: only the Job and its Pods tell which.
+		// By a lost workflow task or by another controller: only the Job and its Pods tell which.
 		s.Rebuild = true
 		return s, spec
 	}
@@ -90,12 +90,12 @@ func (s State) base() Base {
 	return Base{HasStatus: s.Written != nil, Succeeded: status.Succeeded, Failed: status.Failed, Uncounted: uncounted(status)}
 }
 
-// ByOthers says which counters of a Job's status were written last by somebody else than Ostinato.
+// ByOthers says which counters of a Job's status a writer other than Ostinato wrote last.
 type ByOthers struct{ Succeeded, Failed bool }
 
-// Overtaken reports whether the Job has a status where a Plan's Base has none, or somebody else, such as the built-in
+// Overtaken reports whether the Job has a status where a Plan's Base has none, or another writer, such as the built-in
 // controller, has counted Pods since, so that the Plan may ask for Pods that are no longer wanted. A lost workflow task
-// has counted what the repeated one counts, and overtakes nobody.
+// has counted what the repeated one counts, and overtakes nothing.
 func Overtaken(status batchv1.JobStatus, by ByOthers, base Base) bool {
 	return !base.HasStatus && HasStatus(status) || by.Succeeded && status.Succeeded > base.Succeeded || by.Failed && status.Failed > base.Failed || uncounted(status) > base.Uncounted
 }

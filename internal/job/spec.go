@@ -97,7 +97,7 @@ func SpecOf(job *batchv1.Job) Spec {
 	spec.PendingDeadlineSeconds = spec.seconds(job, names.PendingDeadlineAnnotation)
 	spec.BackoffBaseSeconds = spec.seconds(job, names.BackoffBaseAnnotation)
 	spec.BackoffCapSeconds = spec.seconds(job, names.BackoffCapAnnotation)
-	// What these annotations say, whoever reads the object asks kept.Of and steering.Accepts.
+	// The readers of the object ask kept.Of and steering.Accepts what these annotations say.
 	for _, mistake := range []string{
 		kept.Mistake(job.Annotations), kept.Mistake(job.Spec.Template.Annotations), steering.Mistake(job.Annotations),
 	} {

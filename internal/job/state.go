@@ -65,7 +65,7 @@ type State struct {
 	// UnknownPods: a fact named a Pod that is not in Pods, so they must be listed soon. The fact is
 	// late or made up, the Pod was let go and adopted again, or its create had no answer.
 	UnknownPods bool `json:"strange,omitempty"`
-	// Rebuild: the State is wrong, since it lacks the Job's past or somebody else has counted.
+	// Rebuild: the State is wrong, since it lacks the Job's past or another controller has counted.
 	Rebuild bool `json:"rebuild,omitempty"`
 	// Unanswered: the API server may have a status that the State does not know, by a call that
 	// had no answer or by a lost workflow task. So the next status is written even if nothing has changed.

@@ -94,8 +94,8 @@ func validateConditions(conditions []batchv1.JobCondition) error {
 	return nil
 }
 
-// takenConditions are the conditions of a Job that are Ostinato's, as a plan may write them again. Anybody who may
-// write the Job's status may have written them, and Kubernetes takes some of them back for nobody.
+// takenConditions are the conditions of a Job that are Ostinato's, as a plan may write them again. Every writer of the
+// Job's status may have written them, and Kubernetes never takes some of them back.
 func takenConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
 	var taken []batchv1.JobCondition
 	for _, condition := range conditions {

@@ -18,9 +18,10 @@ const (
 	TerminateForVerdict Termination = "Verdict"
 )
 
-// Targets returns the Pods that are to be ended: those that can run and are not being deleted. A suspension removes also
-// those that somebody has deleted meanwhile, as upstream removes what its cache has as active: those of undecided, whose
-// end the caller did not know, without deleting, which were being deleted when it heard of the suspension (nil: unknown).
+// Targets returns the Pods that are to be ended: those that can run and are not being deleted. A suspension removes
+// also those that were deleted meanwhile, as upstream removes what its cache has as active: those of undecided, whose
+// end the caller did not know, without deleting, which were being deleted when it heard of the suspension (nil:
+// unknown).
 func (t Termination) Targets(pods []PodFact, undecided, deleting []string) []Delete {
 	suspends := t == TerminateForSuspension
 	overtaken := sets.New[string]()

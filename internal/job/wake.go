@@ -38,7 +38,7 @@ func (s Spec) due(b Backoff) time.Time {
 // listAt returns when the Pods are to be listed if no fact comes.
 func (p *pass) listAt() time.Time {
 	delay := doubled(listBase, listCap, p.state.Silence.Lists+1)
-	// A Pod that terminates without its finalizer may go while nobody watches.
+	// A Pod that terminates without its finalizer may go while no PodWatch runs.
 	if slices.ContainsFunc(p.state.Pods, func(pod Pod) bool { return pod.terminating() && !pod.Tracked }) {
 		delay = min(delay, doubled(listLetGo, listBase, p.state.Silence.Lists+1))
 	}

@@ -26,7 +26,7 @@ type CronJobStore interface {
 	Get(ctx context.Context, namespace, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error)
 	// Patch writes a merge patch, of the main resource unless a subresource is named, and returns what is stored.
 	Patch(ctx context.Context, namespace, name string, patch []byte, subresources ...string) (*ostinatov1.CronJob, error)
-	// WriteStatus writes the whole status once, where the CronJob is still the one that was read, and returns what is
+	// WriteStatus writes the whole status once, if the CronJob is still as it was read, and returns what is
 	// stored. A later lastScheduleTime that was read stays. Errors are ErrGone or the API server's, such as a conflict.
 	WriteStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error)
 }

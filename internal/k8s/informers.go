@@ -45,7 +45,7 @@ type PodInformer struct {
 }
 
 // NewPodInformer returns an informer that tells the handler of Pods, trimmed by TrimPod. The handler may be called for Pods
-// of several namespaces at once. There is no periodic resync: whoever hears of Pods decides what to repeat and when. After
+// of several namespaces at once. There is no periodic resync: the handler decides what to repeat and when. After
 // an outage of the API server it goes on within about two seconds, where client-go's back-off takes up to a minute.
 func NewPodInformer(client kubernetes.Interface, options PodInformerOptions, handler cache.ResourceEventHandler) (*PodInformer, error) {
 	p := &PodInformer{synced: make(chan struct{})}

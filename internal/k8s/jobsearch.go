@@ -13,10 +13,10 @@ import (
 // JobSearch looks for the Jobs of owners by lists of all Jobs of a namespace, one for all who ask at a time: the API server can't
 // select by owner, and thousands of CronJobs may ask when it has just come back from an outage. Who asks while a list is read
 // waits for the next, with everyone else who does, so that what was created before is in it. A list takes the time that it takes,
-// as long as somebody waits for it. The zero value is ready for use.
+// as long as a caller waits for it. The zero value is ready for use.
 type JobSearch struct {
 	mutex sync.Mutex
-	// next is, by namespace, the list after the one that is being read; nil where nobody waits for one.
+	// next is, by namespace, the list after the one being read; nil if no caller waits for one.
 	next map[string]*jobList
 }
 
@@ -62,7 +62,7 @@ func (s *JobSearch) ControlledBy(ctx context.Context, client kubernetes.Interfac
 	return context.Cause(ctx)
 }
 
-// read reads lists of a namespace, one after another, until nobody waits for one.
+// read reads lists of a namespace, one after another, until no caller waits for one.
 func (s *JobSearch) read(client kubernetes.Interface, namespace string) {
 	for {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -84,7 +84,7 @@ func (s *JobSearch) read(client kubernetes.Interface, namespace string) {
 	}
 }
 
-// take returns the next list, which nobody joins any more and which unwanted ends; nil where nobody waits for one.
+// take returns the next list, which no caller joins any more and which unwanted ends; nil if no caller waits for one.
 func (s *JobSearch) take(namespace string, unwanted context.CancelFunc) *jobList {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -48,7 +48,7 @@ func fieldsOf(entry *metav1.ManagedFieldsEntry, subresource string) (read fields
 }
 
 // CountersByOthers reads from the managed fields of a Job which counters of its status another field manager has set to what
-// they are. Where these say nothing, nobody has.
+// they are. If these say nothing, no other manager has.
 func CountersByOthers(object *batchv1.Job) job.ByOthers {
 	var ours, others job.ByOthers
 	for entry := range pointers(object.ManagedFields) {

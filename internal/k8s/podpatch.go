@@ -18,12 +18,12 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// CarryOut writes to a Pod what package claim says of it. An adopted Pod gets the Job's owner reference, the tracking
-// finalizer and the watch bucket label. A disowned one loses reference and finalizer; if it can still run it keeps the
-// label, so that PodWatch sees when its labels match again. A released one is left to ReleasePod.
+// CarryOut writes to a Pod what package claim says about it. An adopted Pod gets the Job's owner reference, the
+// tracking finalizer and the watch bucket label. A disowned one loses reference and finalizer; if it can still run it
+// keeps the label, so that PodWatch sees when its labels match again. A released one is left to ReleasePod.
 //
 // It returns the Pod as stored; nil if it is gone or someone else was faster, which the API server answers with 404, 409 or
-// 422, and for verdicts after which it is nobody's concern. Other errors are the API server's.
+// 422, and for verdicts after which it does not matter. Other errors are the API server's.
 func CarryOut(ctx context.Context, client kubernetes.Interface, verdict claim.Verdict, owner claim.Owner, pod *corev1.Pod) (*corev1.Pod, error) {
 	bucket := map[string]string{names.WatchBucketLabel: names.WatchBucket(string(owner.UID))}
 	var metadata map[string]any
@@ -54,14 +54,14 @@ func CarryOut(ctx context.Context, client kubernetes.Interface, verdict claim.Ve
 	return stored, err
 }
 
-// refused reports whether the object is another than the one that a request asks for: the API server answers 409 or 422,
+// refused reports whether the object is another one than the request asks for: the API server answers 409 or 422,
 // depending on where it notices.
 func refused(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
-// ReleasePod removes the tracking finalizer of the Pod with this UID and leaves other finalizers, whoever adds or removes
-// them at the same time. With ended it removes the watch bucket label in the same write, so that PodWatch loses sight of the
-// Pod. A Pod that is gone, replaced by another of its name, or without the finalizer is a success; released is true when
-// this call removed it or found it removed.
+// ReleasePod removes the tracking finalizer of the Pod with this UID and leaves other finalizers, even if they are
+// added or removed at the same time. With ended it removes the watch bucket label in the same write, so that PodWatch
+// loses sight of the Pod. A Pod that is gone, replaced by another of its name, or without the finalizer is a success;
+// released is true when this call removed it or found it removed.
 func ReleasePod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, ended bool) (bool, error) {
 	_, err := patchMetadata(ctx, client, namespace, name, uid, released(ended))
 	switch {

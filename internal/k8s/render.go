@@ -67,7 +67,7 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 	}
 }
 
-// ScheduledTime is the scheduled time that a Job says, whoever has written it; zero where it says none.
+// ScheduledTime is the scheduled time in a Job's annotation, which any writer may have set; zero if it has none.
 func ScheduledTime(job *batchv1.Job) time.Time {
 	return parsed(job.Annotations[names.ScheduledTimestampAnnotation])
 }

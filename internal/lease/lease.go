@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Least is the shortest heartbeat timeout of Ostinato's activities. Whoever may write to Temporal may ask
-// for a shorter one: such an attempt reports as rarely as others, and writes nothing.
+// Least is the shortest heartbeat timeout of Ostinato's activities. A writer of Temporal may ask for a shorter one:
+// such an attempt reports as rarely as others, and writes nothing.
 const Least = time.Second
 
 const (
@@ -57,7 +57,7 @@ func (l *Lease) Keep(ctx context.Context, lost func()) {
 		case <-time.After(left):
 		}
 		if left = pause() - l.silent(); left > 0 {
-			continue // Somebody else has reported meanwhile.
+			continue // Another goroutine has reported meanwhile.
 		}
 		if l.renew(ctx) != nil && ctx.Err() == nil {
 			lost()

@@ -114,7 +114,7 @@ func (e Entry) WithEnd(end End) Entry {
 	return e.Bounded()
 }
 
-// What Asked.Through says: a signal or an update has asked for the run, or somebody has made its Job.
+// What Asked.Through says: a signal or an update has asked for the run, or a person has made its Job.
 const (
 	ThroughSignal = "signal"
 	ThroughUpdate = "update"

@@ -40,7 +40,7 @@ const (
 	ReasonStartingDeadlineExceeded = "StartingDeadlineExceeded"
 	// ReasonOutage: a worker or Temporal was away, or the API server did not answer.
 	ReasonOutage = "Outage"
-	// ReasonFoundLater: its Job was found and nobody knows what held it up.
+	// ReasonFoundLater: its Job was found, and what held it up is unknown.
 	ReasonFoundLater = "FoundLater"
 	// ReasonFailedCreate: the API server refused the Job at first; Message says why.
 	ReasonFailedCreate = "FailedCreate"
@@ -50,7 +50,7 @@ const (
 	ReasonTooManyTriggers = "TooManyTriggers"
 	// ReasonInvalidSignal: the signal that asked for the run is invalid; Message says why.
 	ReasonInvalidSignal = "InvalidSignal"
-	// ReasonCancelled: somebody has cancelled the backfill.
+	// ReasonCancelled: the backfill was cancelled.
 	ReasonCancelled = "Cancelled"
 	// ReasonQueueFull: more runs waited than spec.queueLimit; the oldest goes.
 	ReasonQueueFull = "QueueFull"
@@ -74,7 +74,7 @@ const (
 	ForeignObject = "ForeignObject"
 	// NotPrescribed: the object, as it is now, does not ask for the run.
 	NotPrescribed = "NotPrescribed"
-	// Invalid: the API server can't take the Job, whoever asks.
+	// Invalid: the API server can't take the Job from any client.
 	Invalid = "Invalid"
 	// SignalRefused: an object that takes no triggers refuses a manual run; it is not tried again.
 	SignalRefused = "SignalRefused"

@@ -75,7 +75,7 @@ const (
 	LastScheduleTimeAnnotation = "ostinato.dev/last-schedule-time"
 	SuspendedForMoveAnnotation = "ostinato.dev/suspended-for-move"
 
-	// AskedByAnnotation and ChangedAnnotation say on a Job that somebody makes for a CronJob who that is, as claimed,
+	// AskedByAnnotation and ChangedAnnotation say on a Job that a person makes for a CronJob who that is, as claimed,
 	// and in what the Job is not as the CronJob prescribes it. The ledger has both.
 	AskedByAnnotation = "ostinato.dev/run-claimed-by"
 	ChangedAnnotation = "ostinato.dev/run-changed"

@@ -17,7 +17,7 @@ type Line[T comparable] struct {
 	arrived    int64
 	waiting    int
 	namespaces map[string]*account[T]
-	// active are those with somebody who waits.
+	// active are those with a member that waits.
 	active []*account[T]
 }
 
@@ -31,7 +31,7 @@ type account[T comparable] struct {
 	arrived int64
 }
 
-// Join puts somebody at the end of his namespace's own line.
+// Join puts who at the end of its namespace's own line.
 func (l *Line[T]) Join(namespace string, who T) {
 	a := l.namespaces[namespace]
 	if a == nil {
@@ -50,7 +50,7 @@ func (l *Line[T]) Join(namespace string, who T) {
 	l.waiting++
 }
 
-// Next takes out who is to be served next; ok is false when nobody waits.
+// Next takes out who is to be served next; ok is false if none waits.
 func (l *Line[T]) Next() (who T, ok bool) { return l.NextOf(func(string) bool { return true }) }
 
 // NextOf is Next among the namespaces that may be served now. What others got while one might not, it can't claim later.
@@ -76,7 +76,7 @@ func (a *account[T]) before(b *account[T]) bool {
 	return cmp.Or(cmp.Compare(a.tag, b.tag), cmp.Compare(a.arrived, b.arrived)) < 0
 }
 
-// Leave takes out somebody who waits no longer; ok is false when he did not. It costs his namespace nothing.
+// Leave takes out who, which waits no longer; ok is false if it did not wait. It costs its namespace nothing.
 func (l *Line[T]) Leave(namespace string, who T) (ok bool) {
 	a := l.namespaces[namespace]
 	if a == nil {
@@ -107,7 +107,7 @@ func (l *Line[T]) drop(a *account[T], i int) {
 // Len returns how many wait.
 func (l *Line[T]) Len() int { return l.waiting }
 
-// Forget makes all namespaces equal again. It is for when nobody waits or is served.
+// Forget makes all namespaces equal again. It is for when none waits or is served.
 func (l *Line[T]) Forget() {
 	if l.waiting == 0 {
 		l.now, l.namespaces = 0, nil

@@ -12,7 +12,7 @@ const (
 	// Due is the start of runs: CronJob workflows and their starts. The watch of Pods has the same, since all runs in
 	// progress rest on its one task.
 	Due Work = 1 + iota
-	// Asked is what somebody waits for before he decides: lists, looks, what people ask by signal.
+	// Asked is what a workflow or a person waits for before deciding: lists, looks, what people ask by signal.
 	Asked
 	// Running is runs in progress: Job workflows, the creates and deletes of their Pods.
 	Running

@@ -21,8 +21,8 @@ const (
 	repeatInterval = 5 * time.Minute
 )
 
-// jobKey names a Job as the controller references of its Pods do. Whoever makes a Pod writes its
-// reference: by the UID alone a Pod could speak for a Job of another namespace.
+// jobKey names a Job as the controller references of its Pods do. The maker of a Pod writes its reference: by the UID
+// alone a Pod could speak for a Job of another namespace.
 type jobKey struct {
 	namespace, name string
 	uid             types.UID

@@ -99,15 +99,15 @@ func (w *Watcher) carryOut(ctx context.Context, verdict claim.Verdict, pod *core
 	return stored, nil
 }
 
-// release releases a Pod that nobody counts; for good if the watch need not see it any more.
+// release releases a Pod that is not counted; for good if the watch need not see it any more.
 func (w *Watcher) release(ctx context.Context, pod *corev1.Pod, forGood bool) error {
 	released, err := k8s.ReleasePod(ctx, w.Kubernetes, pod.Namespace, pod.Name, pod.UID, forGood)
 	if err != nil {
-		return fmt.Errorf("release Pod %s/%s, which nobody counts: %w", pod.Namespace, pod.Name, err)
+		return fmt.Errorf("release Pod %s/%s, which is not counted: %w", pod.Namespace, pod.Name, err)
 	}
 	if released {
 		w.Metrics.orphans.Inc()
-		w.Logger.Info("released a Pod that nobody counts", "namespace", pod.Namespace, "pod", pod.Name)
+		w.Logger.Info("released a Pod that is not counted", "namespace", pod.Namespace, "pod", pod.Name)
 	}
 	return nil
 }

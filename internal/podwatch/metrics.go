@@ -52,7 +52,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		heartbeat: factory.NewGaugeVec(prometheus.GaugeOpts(opts("podwatch_heartbeat_timestamp_seconds",
 			"When this process last reported that it watches a shard, in seconds since the epoch")), []string{"shard"}),
 		shards: factory.NewGauge(prometheus.GaugeOpts(opts("podwatch_shards",
-			"The number of shards that somebody has to watch (--watch-shards)"))),
+			"The number of shards that have to be watched (--watch-shards)"))),
 		signalSeconds: factory.NewHistogram(prometheus.HistogramOpts{
 			Subsystem: "ostinato", Name: "podwatch_signal_duration_seconds", Help: "The time Temporal took to take a signal",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
@@ -70,5 +70,5 @@ func (m *Metrics) Heartbeat(shard int, now time.Time) {
 	m.heartbeat.WithLabelValues(strconv.Itoa(shard)).Set(float64(now.Unix()))
 }
 
-// Shards notes how many shards somebody has to watch.
+// Shards notes how many shards have to be watched.
 func (m *Metrics) Shards(count int) { m.shards.Set(float64(count)) }

@@ -18,14 +18,14 @@ import (
 )
 
 // releaseOrphans looks at a Job whose workflow can't be signalled (noWorkflow), or does not act.
-// When the Job is gone or over nobody will ever count its Pods, so they are released
-// here; when it is another controller's they are left alone. settled is true then.
+// If the Job is gone or over, its Pods will never be counted, so they are released here; when it is another
+// controller's they are left alone. settled is true then.
 func (w *Watcher) releaseOrphans(ctx context.Context, watched *watchedJob, noWorkflow bool) (settled bool, err error) {
 	found, err := w.read(ctx, watched.jobKey)
 	if err != nil {
 		return false, err
 	}
-	// Without a workflow, nobody counts the Pods of a Job that is being deleted.
+	// Without a workflow, the Pods of a Job that is being deleted are not counted.
 	over := found == nil || claim.Finished(found) != nil || noWorkflow && found.DeletionTimestamp != nil
 	if !over && claim.Ours(found, w.TakeOverJobs) {
 		return false, nil
@@ -97,8 +97,8 @@ func (w *Watcher) sweepOnce(ctx context.Context) {
 }
 
 // sweep releases, once for each watch, Pods that kube-controller-manager left with the tracking finalizer when Jobs were
-// taken over, and whose Jobs were deleted or finished while nobody looked. They lack the watch bucket label, so the watch
-// does not see them.
+// taken over, and whose Jobs were deleted or finished while no watch ran. They lack the watch bucket label, so the
+// watch does not see them.
 func (w *Watcher) sweep(ctx context.Context) error {
 	selector, err := labels.Parse("!" + names.WatchBucketLabel + "," + batchv1.JobNameLabel)
 	if err != nil {

@@ -32,13 +32,13 @@ type sight struct {
 // event says what it means for the Pod to be seen so.
 func (p *watchedPod) event(s sight) event {
 	released := s.fact.Ended() && !s.fact.Tracked
-	// Whose a Pod is that was accounted before, or will be now, matters to nobody any more.
+	// The owner of a Pod that was accounted before, or will be now, does not matter any more.
 	known := released && p.state == stateNew || s.fact.Ended() && p.state == stateTold
 	switch {
 	case s.unproven && !known:
 		return seenUnproven
 	case released && p.state == stateNew && s.fact.Deleting:
-		// It was let go while it could run, and its Job waits for its end: nobody may have watched when it came.
+		// It was let go while it could run, and its Job waits for its end: there may have been no watch when it came.
 		return seenEnded
 	case released:
 		return seenReleased

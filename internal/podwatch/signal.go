@@ -46,7 +46,7 @@ const (
 )
 
 // send tells the Job's workflow of Pods, in parts that a signal can hold. What was not taken stays to be sent. A patient one
-// leaves it to the next try to ask why there is no workflow, unless somebody waits for a Pod.
+// leaves it to the next try to ask why there is no workflow, unless a caller waits for a Pod.
 func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact, patient bool) error {
 	for part := range parts(facts) {
 		err := w.signal(ctx, watched.jobKey, part)
@@ -64,7 +64,7 @@ func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.Pod
 	return nil
 }
 
-// waitedFor reports whether somebody may wait until the Pod is released.
+// waitedFor reports whether a person or a controller may wait until the Pod is released.
 func waitedFor(fact job.PodFact) bool { return fact.Deleting || fact.Gone }
 
 // signalBytes is about how much one signal holds at most: Temporal warns of events of 512 KiB.

@@ -9,7 +9,7 @@ const (
 	stateDue                    // the workflow has to hear that it exists, has restarted, is being deleted, or has ended
 	stateLeaving                // it is being deleted and can run yet; the workflow knows
 	stateTold                   // the workflow knows its end, and has not released it
-	stateSettled                // nobody needs to hear of it: it was released, or its Job has no workflow or is not ours
+	stateSettled                // no workflow needs to hear of it: it was released, or its Job has no workflow or is not ours
 	stateMissing                // it has left the watch's sight, or may not be the Job's any more: only a look tells
 	stateUnproven               // the same of a Pod about which something is due or nothing was said yet
 	stateParting                // the workflow has to hear its end: gone, not the Job's any more, or out of sight for good

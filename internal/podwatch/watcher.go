@@ -1,5 +1,5 @@
 // Package podwatch watches the Pods of Jobs. It signals Job workflows with the facts that matter to
-// them, keeps status.ready of their Jobs, and releases Pods that nobody will count. It remembers
+// them, keeps status.ready of their Jobs, and releases Pods that will not be counted. It remembers
 // nothing: a watch that takes over lists the Pods, and what is not accounted carries the finalizer.
 //
 // What is owed about a Pod is its state (state.go, a table). What is sent when is decided without
@@ -34,7 +34,7 @@ const (
 	syncTimeout    = time.Minute      // bounds the first list of Pods
 	senders        = 16               // bounds the signals and writes that are under way
 	serveTimeout   = 10 * time.Second // bounds what is done for one Job at a time
-	orphanInterval = time.Second      // the least time between two looks at a Pod that nobody controls
+	orphanInterval = time.Second      // the least time between two looks at a Pod without a controller
 	// firstRetry and lastRetry bound the back-off of a Job that could not be signalled or looked at.
 	firstRetry = time.Second
 	lastRetry  = 10 * time.Second
@@ -81,7 +81,7 @@ type Details struct {
 	Failing string `json:"failing,omitempty"`
 }
 
-// key names what is to be served: a Job, or, with orphan, a Pod that nobody controls.
+// key names what is to be served: a Job, or, with orphan, a Pod without a controller.
 type key struct {
 	orphan bool
 	jobKey

@@ -57,7 +57,7 @@ type JobRequest struct {
 	Judge job.Indexes `json:"judge,omitzero"`
 	// Counted are the UIDs of the Pods that Status counts and that are not released yet (names.CountedAnnotation).
 	Counted []string `json:"counted,omitempty"`
-	// Base is what was known of the status when the request was planned. A Job whose Pods somebody else has counted
+	// Base is what was known of the status when the request was planned. A Job whose Pods another writer has counted
 	// since (job.Overtaken) is left as it is, and answered with Current and CurrentSpec.
 	Base *job.Base `json:"base,omitempty"`
 	// Releases follow the status, and only when it was applied.
@@ -79,7 +79,7 @@ type JobResult struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Foreign: the Job is another controller's; nothing was done.
 	Foreign bool `json:"foreign,omitempty"`
-	// Unplanned: the Job's spec is not the one that was planned with, but CurrentSpec, or
+	// Unplanned: the Job's spec is not the planned one, but CurrentSpec, or
 	// its status not the one of Base, but Current; nothing was done.
 	Unplanned bool `json:"unplanned,omitempty"`
 	// Current and CurrentSpec are the Job's as read after the refusal of Status or
@@ -122,7 +122,7 @@ type TerminatePodsRequest struct {
 	// Undecided is as in a ListPodsRequest.
 	Undecided []string `json:"undecided,omitempty"`
 	// Deleting are those of them that were being deleted when the caller heard of the suspension, null where it does
-	// not know. The others are removed uncounted even if somebody has deleted them by now.
+	// not know. The others are removed uncounted even if they have been deleted by now.
 	Deleting []string `json:"deleting"`
 }
 

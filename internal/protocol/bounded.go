@@ -91,8 +91,8 @@ func (c *CronJobDescription) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainCronJobDescription)(c))
 }
 
-// Evaluation and BackfillTimes are those of package schedule as a history has recorded them: whoever
-// may poll a task queue of Temporal may have written the record.
+// Evaluation and BackfillTimes are those of package schedule as a history has recorded them: any poller of a task queue
+// of Temporal may have written the record.
 type (
 	Evaluation    schedule.Evaluation
 	BackfillTimes schedule.BackfillTimes

@@ -46,7 +46,8 @@ type StartRunResult struct {
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job. The Event was emitted.
 	Refused *Refusal `json:"refused,omitempty"`
-	// Sent says of Started, Refused, CurrentSpec and Overtaken that an earlier attempt may have sent a create, which had no answer.
+	// Sent: beside Started, Refused, CurrentSpec and Overtaken, an earlier attempt may have sent a create, which had no
+	// answer.
 	Sent bool `json:"sent,omitempty"`
 	// Unclear is what the API server said, where that leaves open whether there is a Job. GaveUp says the same of a start that
 	// was cancelled; no Event was emitted then. With Unsent no create was sent for the request.

@@ -42,7 +42,7 @@ type ResumeRequest struct {
 	// Reason is the note of the suspension that is taken back. With by or reason, only the suspension that
 	// has both as its name and note is taken back.
 	Reason string `json:"reason,omitempty"`
-	// Force resumes the object whoever has suspended it. Then by is the name of the one who resumes.
+	// Force resumes the object, no matter who has suspended it. Then by is the name of the person who resumes.
 	Force bool `json:"force,omitempty"`
 }
 

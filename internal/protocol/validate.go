@@ -35,7 +35,7 @@ func (r ObjectReference) Validate() error {
 // Validate reports whether the input is one that the bridge, a CronJob workflow or the run before may send.
 func (i JobInput) Validate() error {
 	if i.Job.Native {
-		return errors.New("job: native says of a CronJob that it is one of batch/v1, and of nothing else")
+		return errors.New("job: native marks a CronJob of batch/v1, and nothing else")
 	}
 	pod := func(made job.CreatedPod) ObjectReference {
 		return ObjectReference{Namespace: i.Job.Namespace, Name: made.Name, UID: made.UID}

@@ -17,7 +17,7 @@ import (
 // AtOnce is what a Handler returns for a key that is to be handled again now.
 const AtOnce time.Duration = -1
 
-// Handler handles one key. It returns in what time the key is to be handled again although nobody adds it; 0 means not
+// Handler handles one key. It returns in what time the key is to be handled again without being added; 0 means not
 // at all, AtOnce now. With an error it is tried again after the back-off, whatever the time says.
 //
 // The context is Run's, so a call that may end although the process is told to stop takes it by context.WithoutCancel.
@@ -49,7 +49,7 @@ func (q *Queue[K]) Add(key K) { q.items.Add(key) }
 // AddAfter adds a key when the time has passed.
 func (q *Queue[K]) AddAfter(key K, wait time.Duration) { q.items.AddAfter(key, wait) }
 
-// Failures is how often in a row the key has failed, for what a Handler says of it.
+// Failures is how often in a row the key has failed, for what a Handler reports.
 func (q *Queue[K]) Failures(key K) int { return q.items.NumRequeues(key) }
 
 // Run has as many workers handle keys until the context is done, and returns when
@@ -98,7 +98,7 @@ type Shares[K comparable] struct {
 	Weights   order.Weights
 }
 
-// fair is a workqueue.Queue by shares, in place of the one that serves keys in the order in which they came.
+// fair is a workqueue.Queue by shares, in place of the default, which serves keys in the order in which they came.
 type fair[K comparable] struct {
 	namespace func(K) string
 	line      order.Line[K]

@@ -141,7 +141,7 @@ func (p *pass) applyStarted(start Start, job Run, sent bool) {
 	}
 }
 
-// applyRefused takes in that a run's Job was refused. A run that others wait for, or that somebody asked for, is given
+// applyRefused takes in that a run's Job was refused. A run that others wait for, or that a person asked for, is given
 // up after some attempts; all times of a backfill are if the object takes none.
 func (p *pass) applyRefused(start Start, report Report) {
 	delay, backfill := p.delayOf(start), p.state.backfill(start.Backfill)
@@ -176,7 +176,7 @@ func (p *pass) applyRefused(start Start, report Report) {
 	case backfill == nil:
 		p.dropTrigger(start.Sequence)
 		p.record(row)
-		p.state.Reported = nil // Whoever asked was told that it waits.
+		p.state.Reported = nil // The sender was told that it waits.
 	case never:
 		p.record(backfill.entry(ledger.FailedToCreate, row.Reason, row.Message, p.now))
 		p.dropBackfill(start.Backfill)

@@ -148,7 +148,7 @@ func (p *pass) putOffReplacement() {
 	}
 }
 
-// mayStartDue reports whether a run is due that nobody has suspended.
+// mayStartDue reports whether a run is due and not suspended.
 func (p *pass) mayStartDue() bool {
 	return !p.state.Calendar.Due.IsZero() && !p.spec.Suspend && !p.pausing()
 }

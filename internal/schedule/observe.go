@@ -81,7 +81,7 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 		p.state.Suspension = Suspension{From: p.suspendedSince()}
 	}
 	if !to.runsAt(from.Schedule, from.TimeZone) {
-		// Nobody knows when it was replaced: times that both name stay due.
+		// It is not known when it was replaced: times that both name stay due.
 		former := append(p.state.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: p.now})
 		p.state.Calendar.Former, p.state.Calendar.Upcoming = former[max(len(former)-maxFormer, 0):], nil
 	}

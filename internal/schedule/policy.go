@@ -12,7 +12,7 @@ import (
 )
 
 // Which runs may be active beside one another is said here: for the CronJob, for what a manual run asks for, for a
-// backfill, and for a delete that somebody asks for.
+// backfill, and for a delete on request.
 
 // policies are the concurrency policies of a CronJob; a manual run may ask for another one.
 var policies = []batchv1.ConcurrencyPolicy{
@@ -50,7 +50,7 @@ func (s Start) Under(spec Spec) Spec {
 	case s.Manual && s.Overlap != "":
 		spec.ConcurrencyPolicy, spec.MaxConcurrent = s.Overlap, 0
 	case s.Backfill != 0 && spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent:
-		// A past time replaces a run only where somebody says so.
+		// A past time replaces a run only if the request says so.
 		spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
 	}
 	return spec

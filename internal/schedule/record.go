@@ -103,7 +103,7 @@ func (s Start) entry(job Run, now time.Time) ledger.Entry {
 	entry := s.row(ledger.Started, "", s.Note, cmp.Or(job.Started.UTC(), now))
 	entry.Job = job.Name
 	if s.Backfill != 0 {
-		// Nobody expected it in time.
+		// It was not expected in time.
 		return entry.Bounded()
 	}
 	if entry.Recorded.Sub(s.Scheduled) > lateAfter {

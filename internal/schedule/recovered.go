@@ -11,7 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/times"
 )
 
-// RecoveredJob is a Job of the CronJob that the state did not know: made by the workflow before, or by somebody else.
+// RecoveredJob is a Job of the CronJob that the state did not know: made by an earlier workflow, or by another client.
 type RecoveredJob struct {
 	Run Run `json:"run"`
 	// Finished is how the Job has ended; nil while it runs.

@@ -157,7 +157,7 @@ type Run struct {
 	Backfill int64 `json:"backfill,omitempty"`
 	// Started is the Job's creationTimestamp.
 	Started time.Time `json:"started,omitzero"`
-	// Asked is what the Job says of who has made it; of one that Ostinato has made it is empty.
+	// Asked is what the Job says about its maker; it is empty if Ostinato has made it.
 	ledger.Asked
 	// ResourceVersion is the Job's at creation, for status.active.
 	ResourceVersion string `json:"resourceVersion,omitempty"`

@@ -214,7 +214,7 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, former ledger.
 			Scheduled: scheduled, Manual: scheduled.IsZero(),
 		})
 	}
-	// A run that finished while nobody looked is in both lists: its end is still to be announced.
+	// A run that finished while no workflow ran is in both lists: its end is still to be announced.
 	known, p := times.Later(state.Settled, state.LastScheduled), &pass{state: state}
 	for _, entry := range ended {
 		switch run := entry.Run; {

@@ -53,7 +53,7 @@ func (p *pass) suspendedSince() time.Time {
 	return p.now
 }
 
-// forgive leaves failures out of the count up to which the CronJob was suspended, whoever did that.
+// forgive leaves failures out of the count up to which the CronJob was suspended, no matter by whom.
 func (p *pass) forgive() {
 	if p.spec.Suspend || p.state.ConsecutiveFailures < p.state.Forgiven {
 		p.state.Forgiven = p.state.ConsecutiveFailures
@@ -108,7 +108,7 @@ const maxClaimed = 64
 
 // Suspender says who has suspended an object, as far as the object tells.
 type Suspender struct {
-	// By is the name that somebody has claimed, User the one that the API server knows; empty where there is none.
+	// By is the claimed name, User the name that the API server knows; empty if there is none.
 	By, User string
 	// At is when, Why the reason that was given.
 	At  time.Time
@@ -154,7 +154,7 @@ func (s Suspender) Refuses(by, reason string) string {
 		asked = append(asked, fmt.Sprintf("for the reason %q", clip.Message(reason)))
 	}
 	return fmt.Sprintf(`not suspended %s, but %s: send {"force": true} to resume it all the same`,
-		strings.Join(asked, " "), cmp.Or(s.String(), "by nobody that the object names"))
+		strings.Join(asked, " "), cmp.Or(s.String(), "by a writer that the object does not name"))
 }
 
 // StatusSuspendedBy returns the status with the suspender in the message of its condition Suspended, given the object's
@@ -189,7 +189,7 @@ func timeless(message string) string {
 	return strings.Replace(message, when.FindString(message), "", 1)
 }
 
-// pausedWhy returns what the message says of the failures that have suspended the CronJob.
+// pausedWhy returns what the message says about the failures that have suspended the CronJob.
 func pausedWhy(message string) string {
 	if _, why, found := strings.Cut(message, "through "+throughFailures+": "); found {
 		message = why

@@ -92,7 +92,7 @@ func TestAResumeTakesBackWhatItNames(t *testing.T) {
 		"that of a user who is known":    {who: schedule.Suspender{User: "ada", Through: "kubectl-edit"}, by: "ada"},
 		"not that of another name":       {ada, "bob", "", `not suspended by bob, but by ada (claimed) at 2016-05-19T10:00:00Z through signal: upgrade: send {"force": true} to resume it all the same`},
 		"not that of another reason":     {ada, "ada", "fire", `not suspended by ada for the reason "fire", but by ada`},
-		"not that of nobody":             {schedule.Suspender{}, "ada", "", "but by nobody that the object names"},
+		"not that of nobody":             {schedule.Suspender{}, "ada", "", "but by a writer that the object does not name"},
 		"not that of kubectl":            {schedule.Suspender{Through: "kubectl-edit"}, "", "upgrade", "but through kubectl-edit"},
 		"not that of a name of any size": {ada, strings.Repeat("x", 9000), "", "not suspended by " + strings.Repeat("x", 253) + "..., but"},
 	} {

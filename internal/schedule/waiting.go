@@ -105,7 +105,7 @@ func (p *pass) advance() {
 }
 
 // receiveTimes takes in scheduled times that have come, ascending: missed ones, then those to be started, which up to caughtUp
-// are late. If runs start in order, they queue; otherwise the last one replaces the one that was due.
+// are late. If runs start in order, they queue; otherwise the last one replaces the time that was due.
 func (p *pass) receiveTimes(missed []MissedRuns, kept []time.Time, caughtUp time.Time) {
 	p.state.Calendar.Missed = append(p.state.Calendar.Missed, missed...)
 	if !p.spec.inOrder() {

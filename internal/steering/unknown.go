@@ -11,7 +11,7 @@ import (
 const (
 	// maxUnknownName is how much of an unknown signal's name counts, in bytes. Temporal allows 1000.
 	maxUnknownName = 64
-	// maxUnknownNames is how many unknown names are answered within a minute. Whoever sends more is a program.
+	// maxUnknownNames is how many unknown names are answered within a minute. Only a program sends more.
 	maxUnknownNames = 10
 )
 

@@ -27,8 +27,9 @@ const (
 	// answer or is not asked: metrics are needed most in an outage.
 	keptFor = 10 * time.Minute
 	// reviewsPerSecond and reviewsPerCaller bound what strangers can have the API server asked, in sum and from one
-	// address, so that a caller with random tokens uses up nobody else's. An address from which somebody who may has
-	// read within keptFor does not count in the sum. callersKept bounds the addresses that are known apart.
+	// address, so that a caller with random tokens does not use up those of other callers. An address from which a
+	// permitted caller has read within keptFor does not count in the sum. callersKept bounds the addresses that are
+	// known apart.
 	reviewsPerSecond = 50
 	reviewsPerCaller = 5
 	callersKept      = 1000
@@ -68,8 +69,8 @@ type question struct {
 	verb, path string
 }
 
-// Protect returns the handler behind the check. It answers 401 to a token that is missing or nobody's, 403 where there
-// is no right, 429 to more strangers at once than it asks for, and 503 where the API server does not answer.
+// Protect returns the handler behind the check. It answers 401 to a token that is missing or unknown, 403 if there is
+// no right, 429 to more strangers at once than it asks for, and 503 where the API server does not answer.
 func (a *Access) Protect(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := a.judge(r)

@@ -36,7 +36,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter takes a connection in and returns the one that is to be closed instead: itself where
+// enter takes a connection in and returns the connection to close instead: itself where
 // its address has its share, none where there is room.
 func (l *boundedListener) enter(entered *boundedConnection) (excess *boundedConnection) {
 	l.mutex.Lock()
@@ -55,7 +55,7 @@ func (l *boundedListener) enter(entered *boundedConnection) (excess *boundedConn
 			greedy = host
 		}
 	}
-	// The newest of whoever has most: one that enters does not close its own address's older ones.
+	// The newest of the address that has most: a connection that enters does not close older ones of its own address.
 	return l.open[greedy][len(l.open[greedy])-1]
 }
 

@@ -8,8 +8,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// NewLogger returns the process's logger and makes it the one that client-go
-// (klog) and log/slog's default write to. Every line carries the program's name.
+// NewLogger returns the process's logger and makes it the logger that client-go (klog) and log/slog's default write to.
+// Every line carries the program's name.
 func NewLogger(out io.Writer, program string, level slog.Level, json bool) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	var handler slog.Handler = slog.NewTextHandler(out, options)

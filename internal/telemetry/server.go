@@ -35,7 +35,7 @@ type ServerOptions struct {
 	Logger        *slog.Logger
 }
 
-// Bounds of what callers may hold: nobody has to show a token to connect.
+// Bounds of what callers may hold: a caller needs no token to connect.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
@@ -138,7 +138,7 @@ const selfSignedFor = 10 * 365 * 24 * time.Hour
 
 // ServerTLS returns the configuration of a TLS server with the certificate and key in two files, which are read for
 // every connection and so may be renewed at any time. Without files the certificate is self-signed and lasts as long as
-// the process: a client can then not tell the server, but nobody reads along.
+// the process: a client can then not tell the server, but no third party reads along.
 func ServerTLS(certificateFile, keyFile string) (*tls.Config, error) {
 	load := func() (*tls.Certificate, error) {
 		certificate, err := tls.LoadX509KeyPair(certificateFile, keyFile)

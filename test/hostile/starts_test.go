@@ -118,7 +118,7 @@ func hostileStarts(t *testing.T, namespace string) map[string]began {
 	starts["CronJob, the ID of a native one"] = began{protocol.CronJobWorkflow, cluster.NativeCronJobWorkflowID(namespace, "n"), cluster.ControlTaskQueue(),
 		fmt.Sprintf(`{"cronJob":{"namespace":%q,"name":"n","uid":"x"},"spec":{"schedule":"* * * * *","concurrencyPolicy":"Allow"}}`, namespace), "the workflow ID is"}
 	starts["Job, said to be native"] = began{protocol.JobWorkflow, cluster.JobWorkflowID(namespace, "o"), cluster.JobTaskQueue(),
-		fmt.Sprintf(`{"job":{"namespace":%q,"name":"o","uid":"x","native":true},"spec":{}}`, namespace), "native says of a CronJob"}
+		fmt.Sprintf(`{"job":{"namespace":%q,"name":"o","uid":"x","native":true},"spec":{}}`, namespace), "native marks a CronJob"}
 	watch := func(what, id, input, want string) {
 		starts["PodWatch, "+what] = began{protocol.PodWatchWorkflow, id, cluster.ControlTaskQueue(), input, want}
 	}

@@ -80,7 +80,7 @@ func apiServerArguments(l layout, p ports, serviceAccounts bool, flags []string)
 		"--kubelet-preferred-address-types=InternalIP",
 	}
 	if !serviceAccounts {
-		// Nobody makes the service accounts that this plugin would have every Pod wait for.
+		// No controller makes the service accounts that this plugin would have every Pod wait for.
 		arguments = append(arguments, "--disable-admission-plugins=ServiceAccount")
 	}
 	return append(arguments, flags...)

@@ -30,7 +30,7 @@ func removeOtherKinds(ctx context.Context, client kubernetes.Interface, kind str
 	return nil
 }
 
-// createNode creates the Node, or brings labels, annotations and addresses of the one that is there up to date.
+// createNode creates the Node, or brings labels, annotations and addresses of the existing one up to date.
 func createNode(ctx context.Context, client kubernetes.Interface, want *corev1.Node) error {
 	nodes := client.CoreV1().Nodes()
 	created, err := nodes.Create(ctx, want, metav1.CreateOptions{})

@@ -60,10 +60,10 @@ func (o owner) give(path string) error {
 // sharedState is where root keeps data whose owner can't get into the folder that was asked for.
 const sharedState = "/var/lib/ostinato"
 
-// home makes the folder for the server's data, and returns it. It is the one that was asked for where the owner can get
-// there. The folder above it, the stack's own, is opened to the owner's group for that, and so are those above in the
-// folder for temporary files. What else is closed, as root's home is, is not ours to open: the data is then in a folder
-// under sharedState, and stays when the stack's folder goes.
+// home makes the folder for the server's data, and returns it. It is the requested one if the owner can get there. The
+// folder above it, the stack's own, is opened to the owner's group for that, and so are those above in the folder for
+// temporary files. What else is closed, as root's home is, is not ours to open: the data is then in a folder under
+// sharedState, and stays when the stack's folder goes.
 func (o owner) home(asked string) (string, error) {
 	if !o.other {
 		return asked, os.MkdirAll(asked, 0o700)
@@ -138,7 +138,7 @@ func (o owner) enter(info fs.FileInfo) bool {
 	}
 }
 
-// open lets the owner's group, and nobody else, pass through a folder that it can't enter yet.
+// open lets the owner's group, and no other user, pass through a folder that it can't enter yet.
 func (o owner) open(folder string) error {
 	info, err := os.Stat(folder)
 	if err != nil || o.enter(info) {

@@ -62,7 +62,7 @@ func openOwn(parent *os.Root, name string) (*os.Root, error) {
 	return folder, nil
 }
 
-// judgeFolder returns an error unless this is a folder of the user's in which nobody else may have put anything.
+// judgeFolder returns an error unless this is a folder of the user's in which no other user may have put anything.
 func judgeFolder(folder fs.FileInfo, uid int) error {
 	if !folder.IsDir() {
 		return fmt.Errorf("it is no folder (%s)", folder.Mode())

@@ -28,9 +28,9 @@ const (
 	lastPort  = 32767
 )
 
-// FreePort returns a TCP port that is free on the loopback address now. Nobody else gets it from FreePort while this
-// program runs, so that several servers can be given their ports before the first of them listens, and several stacks of
-// one user can start side by side.
+// FreePort returns a TCP port that is free on the loopback address now. No other caller gets it from FreePort while
+// this program runs, so that several servers can be given their ports before the first of them listens, and several
+// stacks of one user can start side by side.
 func FreePort() (int, error) {
 	handedOutMutex.Lock()
 	defer handedOutMutex.Unlock()

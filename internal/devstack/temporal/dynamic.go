@@ -16,8 +16,9 @@ type assignment struct {
 }
 
 // assignments differ from the server's defaults in few ways only: rates that protect a shared cluster are lifted, work
-// that nobody here looks at is not done, tasks that wait are dispatched fairly, and workflows can be paused. Limits on a single workflow (its history, signals, children, payloads)
-// are left as they are anywhere else, so that what exceeds them fails here first.
+// that has no use here is not done, tasks that wait are dispatched fairly, and workflows can be paused. Limits on a
+// single workflow (its history, signals, children, payloads) are left as they are anywhere else, so that what exceeds
+// them fails here first.
 var assignments = []assignment{
 	{unlimited, []dynamicconfig.GenericSetting{
 		dynamicconfig.FrontendRPS,

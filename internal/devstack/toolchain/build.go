@@ -20,7 +20,7 @@ type build struct {
 	root, cache string
 }
 
-// tool builds one executable under a name of its own and then renames it, so that nobody ever runs half of one.
+// tool builds one executable under a name of its own and then renames it, so that half of one is never run.
 func (b build) tool(ctx context.Context, progress io.Writer, name string, t tool, target string) error {
 	goCommand, err := findGo()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"ostinato.dev/ostinato/internal/devstack/process"
 )
 
-// lock takes the lock of the file, waiting for whoever holds it; waiting is called once where that is necessary.
+// lock takes the lock of the file, waiting for its holder; waiting is called once if that is necessary.
 func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()

@@ -39,7 +39,7 @@ func main() {
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
-	// folder is the one that a shell is in; empty for that of the process.
+	// folder is the shell's working directory; empty for that of the process.
 	folder      string
 	environment []string
 }

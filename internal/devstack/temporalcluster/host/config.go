@@ -110,7 +110,8 @@ func sqlConfig(d spec.Database, name string, connections int) *config.SQL {
 }
 
 // dynamicConfig leaves the server's defaults as they are, but for what they leave open: the hosts' gossip goes by TLS
-// too, tasks that wait are dispatched fairly, and nobody asks Temporal's servers for news of a new version. Overrides are by Temporal's own keys and win.
+// too, tasks that wait are dispatched fairly, and no host asks Temporal's servers for news of a new version. Overrides
+// are by Temporal's own keys and win.
 func dynamicConfig(overrides map[string]any) dynamicconfig.StaticClient {
 	client := dynamicconfig.StaticClient{
 		dynamicconfig.EnableRingpopTLS.Key():         true,

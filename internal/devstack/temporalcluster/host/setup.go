@@ -51,7 +51,7 @@ func setUp(ctx context.Context, c spec.Cluster) error {
 // ensure creates the database with the server's tables in it, unless it is there in the version that the server wants. The
 // version is written last: a database without one was left by a process that was killed on the way, and is dropped.
 func (t tables) ensure(d spec.Database) error {
-	// Databases are made over a connection to the one that is always there.
+	// Databases are made over a connection to the database that is always there.
 	server, err := administration(sqlConfig(d, "postgres", 1))
 	if err != nil {
 		return err

@@ -100,8 +100,8 @@ type Certificates string
 
 // Names of authorities and servers in the folder.
 const (
-	// ClientAuthority signs clients and the frontend, InternodeAuthority the hosts: with a client's certificate nobody
-	// gets past the frontend, whose authorizer is the only one.
+	// ClientAuthority signs clients and the frontend, InternodeAuthority the hosts: a client's certificate does not get
+	// past the frontend, whose authorizer is the only one.
 	ClientAuthority    = "client-ca"
 	InternodeAuthority = "internode-ca"
 	FrontendServer     = "frontend"
