@@ -24,7 +24,7 @@ type Deviation struct {
 	Why  string `json:"why"`
 }
 
-// Wrong reports whether something has gone wrong. That somebody has suspended the CronJob, or that runs wait, is none of that.
+// Wrong reports whether something has gone wrong. A suspension is not wrong, nor are runs that wait.
 func (d Deviation) Wrong() bool { return d.Kind != kindSuspended && d.Kind != kindWaiting }
 
 // Kinds of deviations, the most urgent first.
@@ -83,7 +83,7 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 		add(kindWaiting, fmt.Sprintf("%d runs wait for others to end", status.Queued))
 	}
 	if suspended {
-		why := "somebody has set spec.suspend"
+		why := "spec.suspend is set"
 		if condition := conditionIs(cronJob, ostinatov1.ConditionSuspended); condition != nil && condition.Message != "" {
 			why = condition.Message
 		}
@@ -100,7 +100,7 @@ func conditionIs(cronJob *ostinatov1.CronJob, kind string) *metav1.Condition {
 	return nil
 }
 
-// changed is when somebody last wrote the CronJob's spec, as far as its managed fields tell; else its creation.
+// changed is when the CronJob's spec was last written, as far as its managed fields tell; else its creation.
 func changed(cronJob *ostinatov1.CronJob) time.Time {
 	last := cronJob.CreationTimestamp.Time
 	for _, entry := range cronJob.ManagedFields {

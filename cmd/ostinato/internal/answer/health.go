@@ -134,7 +134,7 @@ func temporal(now time.Time, facts TemporalFacts) Health {
 		case queue.Unseen != "":
 			hidden = append(hidden, name+": "+queue.Unseen)
 		case queue.Pollers == 0:
-			wrong = append(wrong, "nobody polls "+name)
+			wrong = append(wrong, "no worker polls "+name)
 		case now.Sub(queue.Last) > pollsWithin:
 			wrong = append(wrong, fmt.Sprintf("the last poll of %s was %s ago", name, Span(now.Sub(queue.Last))))
 		default:

@@ -52,7 +52,7 @@ func TestHealth(t *testing.T) {
 		"a Temporal that workers poll": {nil, "temporal", ok, "temporal:7233 answers, and workers poll ostinato, ostinato-jobs in namespace jobs"},
 		"no answer of Temporal":        {func(f *answer.Facts) { f.Temporal.Unseen = "refused" }, "temporal", unseen, "not visible: refused"},
 		"a task queue without pollers": {func(f *answer.Facts) { f.Temporal.Queues[1].Pollers = 0 },
-			"temporal", wrong, "nobody polls task queue ostinato (activity tasks)"},
+			"temporal", wrong, "no worker polls task queue ostinato (activity tasks)"},
 		"pollers that are gone, and Temporal remembers": {func(f *answer.Facts) { f.Temporal.Queues[0].Last = clock().Now.Add(-4 * time.Minute) },
 			"temporal", wrong, "the last poll of task queue ostinato (workflow tasks) was 4m ago"},
 		"a task queue that may not be described": {func(f *answer.Facts) { f.Temporal.Queues[2].Unseen = "permission denied" },
@@ -60,7 +60,7 @@ func TestHealth(t *testing.T) {
 		"what is wrong comes before what is hidden": {func(f *answer.Facts) {
 			f.Temporal.Queues[2].Unseen, f.Temporal.Queues[0].Pollers = "permission denied", 0
 		},
-			"temporal", wrong, "nobody polls task queue ostinato (workflow tasks)"},
+			"temporal", wrong, "no worker polls task queue ostinato (workflow tasks)"},
 
 		"policies that are enforced":       {nil, "policies", ok, "8 admission policies are enforced"},
 		"policies that may not be listed":  {func(f *answer.Facts) { f.PoliciesUnseen = "forbidden" }, "policies", unseen, "not visible: forbidden"},

@@ -7,8 +7,9 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// NotTakenBack says why a resume leaves a CronJob suspended; empty where it does not. One that was named is resumed whoever
-// has suspended it, unless a reason is given. Of many, only those are that the person has suspended.
+// NotTakenBack says why a resume leaves a CronJob suspended; empty where it does not. A CronJob that was named is
+// resumed no matter who has suspended it, unless a reason is given. Of many, it takes back only the person's own
+// suspensions.
 func NotTakenBack(cronJob *ostinatov1.CronJob, by, why string, named bool) string {
 	if named && why == "" {
 		return ""

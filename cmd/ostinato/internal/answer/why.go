@@ -236,7 +236,7 @@ var reasons = map[string]string{
 	ledger.ReasonScheduleChanged:          "the schedule was edited before the run could start",
 	ledger.ReasonTooManyTriggers:          "more triggers were waiting than are kept",
 	ledger.ReasonInvalidSignal:            "the request for it was invalid",
-	ledger.ReasonCancelled:                "somebody cancelled the backfill",
+	ledger.ReasonCancelled:                "the backfill was cancelled",
 	ledger.ReasonQueueFull:                "more runs waited than queueLimit allows, and the oldest is given up",
 	ledger.ReasonNotCaughtUp:              "it passed while nothing could start, and catchUp or catchUpWindowSeconds excludes it",
 	ledger.ReasonCatchUpLimit:             "it passed while nothing could start, and catchUpLimit allows later ones only",

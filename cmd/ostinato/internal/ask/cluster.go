@@ -18,7 +18,8 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Requests a second to the API server, and at once: client-go's 5 and 10 are for controllers that nobody waits for.
+// Requests a second to the API server, and at once: client-go's 5 and 10 are for controllers, which no person waits
+// for.
 const (
 	requestsPerSecond = 50
 	requestsAtOnce    = 100

@@ -36,7 +36,7 @@ type Workflows struct {
 	kept *connections
 }
 
-// Settings are what a person says of Temporal; what is empty comes from the SDK's environment configuration.
+// Settings are what a person says about Temporal; what is empty comes from the SDK's environment configuration.
 type Settings struct {
 	Address, Profile string
 	// CodecEndpoint is the codec server that decodes payloads, and CodecAuth what is sent to it as Authorization.
@@ -70,7 +70,7 @@ func NewWorkflows(settings Settings) (*Workflows, error) {
 	w.address = cmp.Or(settings.Address, w.options.HostPort, client.DefaultHostPort)
 	w.options.HostPort, w.options.Logger = w.address, silent{}
 	if workers.dial != nil {
-		// The name is one of the cluster's: nobody here is to look it up.
+		// The name is one of the cluster's: it must not be looked up here.
 		w.options.HostPort = "passthrough:///" + w.address
 		w.options.ConnectionOptions.DialOptions = append(w.options.ConnectionOptions.DialOptions, grpc.WithContextDialer(workers.dial))
 	}

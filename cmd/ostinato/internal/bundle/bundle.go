@@ -113,5 +113,5 @@ func (b *Bundle) Write(to io.Writer, folder string, at time.Time) error {
 	return nil
 }
 
-// safe keeps a name inside of the folder, whoever has chosen a part of it.
+// safe keeps a name inside of the folder, even if a stranger has chosen a part of it.
 func safe(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }

@@ -83,7 +83,7 @@ func (w *wantedMove) mistake(named bool, p *person) error {
 	case named && p.all:
 		return errors.New("names may be in any namespace: name one with --namespace in place of --all-namespaces")
 	case w.file == "-" && !w.yes && !w.dryRun:
-		return errors.New("--filename=-: nobody can be asked on standard input: say --yes or --dry-run too")
+		return errors.New("--filename=-: there is no one to ask on standard input: say --yes or --dry-run too")
 	case w.timeout <= 0:
 		return errors.New("--timeout: use more than 0")
 	}

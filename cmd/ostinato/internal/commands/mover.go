@@ -232,7 +232,7 @@ func (m *mover) step(ctx context.Context, one *move) {
 			one.acted, one.deleted = true, one.deleted || step.Do == moving.DeleteFrom
 			one.say(said(step, m.wanted.undo))
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
-			// Somebody has written meanwhile: the next look says what is to be done then.
+			// Another client has written meanwhile: the next look says what is to be done then.
 			return
 		default:
 			one.failed = fmt.Errorf("%w; %s", err, one.view.Stands())

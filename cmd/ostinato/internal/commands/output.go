@@ -36,7 +36,7 @@ func (p *person) outputFlag(cmd *cobra.Command, usage string, choices ...string)
 	choice(cmd, &p.output, "output", "o", choices, usage)
 }
 
-// overlapFlag is the flag for the concurrency policy of a run that somebody asks for.
+// overlapFlag is the flag for the concurrency policy of a requested run.
 func overlapFlag(cmd *cobra.Command, overlap *batchv1.ConcurrencyPolicy) {
 	choice(cmd, overlap, "overlap-policy", "", []batchv1.ConcurrencyPolicy{
 		batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
@@ -122,7 +122,7 @@ func listOf(cronJobs []ostinatov1.CronJob) *ostinatov1.CronJobList {
 		TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind + "List"}, Items: some(slices.Clone(cronJobs)),
 	}
 	for n := range list.Items {
-		// The API server leaves out what the list says of all of them.
+		// The API server leaves out what the list says about all of them.
 		list.Items[n].TypeMeta = metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind}
 	}
 	return list

@@ -267,14 +267,14 @@ func (r *reporter) logOf(ctx context.Context, pod *corev1.Pod, container string,
 	r.Add(name, note, []byte(bundle.Text(string(text))))
 }
 
-// healthOf adds what status says of Ostinato and what it needs.
+// healthOf adds what status says about Ostinato and what it needs.
 func (r *reporter) healthOf(ctx context.Context, cronJobs []ostinatov1.CronJob) {
 	var text strings.Builder
 	if err := answer.HealthTable(r.health(ctx, r.cluster, cronJobs)).Write(&text, true); err != nil {
 		r.Miss("health.txt", err)
 		return
 	}
-	r.Add("health.txt", "what status says of Ostinato and what it needs", []byte(bundle.Text(text.String())))
+	r.Add("health.txt", "what status says about Ostinato and what it needs", []byte(bundle.Text(text.String())))
 }
 
 // ledgers adds the ledger of each CronJob, as long as Temporal answers.

@@ -66,7 +66,7 @@ type steered struct {
 	// Changed is false for one that is left as it was; Why then says why.
 	Changed bool   `json:"changed"`
 	Why     string `json:"why,omitempty"`
-	// refused: somebody else has suspended it.
+	// refused: another person has suspended it.
 	refused bool
 }
 
@@ -116,7 +116,8 @@ func (p *person) tell(done []steered, asked int) {
 	}
 }
 
-// steerOne suspends or resumes one CronJob. One that was not named, and that somebody else has suspended, stays suspended.
+// steerOne suspends or resumes one CronJob. A CronJob that was not named, and that another person has suspended, stays
+// suspended.
 func steerOne(ctx context.Context, cluster *ask.Cluster, cronJob *ostinatov1.CronJob, wanted ask.Suspension, named bool) (steered, error) {
 	one := steered{Namespace: cronJob.Namespace, CronJob: cronJob.Name, Suspended: wanted.Suspend}
 	if ptr.Deref(cronJob.Spec.Suspend, false) == wanted.Suspend {

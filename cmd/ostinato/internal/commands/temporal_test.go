@@ -35,7 +35,7 @@ type temporalServer struct {
 	asked []string
 	// requests are the arguments of updates.
 	requests []string
-	// unpolled are task queues that nobody polls.
+	// unpolled are task queues that no worker polls.
 	unpolled []string
 	// silent: it takes connections, and describes no task queue until the caller gives up.
 	silent bool

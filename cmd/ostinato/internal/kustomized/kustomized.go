@@ -77,7 +77,7 @@ func build(files filesys.FileSystem, folder string) (resmap.ResMap, error) {
 
 const nativeGroup = "batch"
 
-// asNative writes CronJobs of ours, and what a kustomization says of them, as those of batch/v1.
+// asNative writes CronJobs of ours, and what a kustomization says about them, as those of batch/v1.
 var asNative = strings.NewReplacer(ostinatov1.GroupVersion.String(), nativeGroup+"/v1", "group: "+ostinatov1.GroupName, "group: "+nativeGroup)
 
 // native is a file system whose manifests have native CronJobs in place of ours.

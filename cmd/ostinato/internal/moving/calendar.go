@@ -16,7 +16,7 @@ const (
 	// margin is how far away the next time has to be for a suspension.
 	margin = 5 * time.Second
 	// jobPatience is how long after its time a Job is waited for. One that does not come by then was skipped, or comes late: ours
-	// makes up for it. On the way back nobody would, so it is waited for longer.
+	// makes up for it. On the way back nothing would, so it is waited for longer.
 	jobPatience, jobPatienceBack = 30 * time.Second, 2 * time.Minute
 )
 

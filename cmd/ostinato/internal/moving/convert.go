@@ -16,7 +16,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// dropped are annotations of an object that say nothing of the one that it becomes.
+// dropped are annotations of an object that say nothing about the object that it becomes.
 var dropped = []string{
 	"kubectl.kubernetes.io/last-applied-configuration",
 	names.MovedFromAnnotation, names.LastScheduleTimeAnnotation, names.SuspendedForMoveAnnotation,
@@ -40,7 +40,7 @@ func metaOf(meta *metav1.ObjectMeta, version string, more map[string]string) met
 }
 
 // ToOurs is what a CronJob of batch/v1 becomes at a time, which is that of its creation or just before. last is what
-// LastScheduleTime says of it. One that a person has suspended stays so; one that a move has suspended does not.
+// LastScheduleTime says about it. One that a person has suspended stays so; one that a move has suspended does not.
 func ToOurs(native *batchv1.CronJob, last, now time.Time) *ostinatov1.CronJob {
 	more := map[string]string{}
 	if !last.IsZero() {

@@ -7,7 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Action is what is to be done next. From is the object that moves, To the one that it becomes.
+// Action is what is to be done next. From is the object that moves, To the object that it becomes.
 type Action string
 
 // Actions of a Step.
@@ -27,7 +27,7 @@ const (
 type Step struct {
 	Do  Action
 	Why string
-	// AtOnce says that the step after this one is not to wait for another look: until then nobody runs the CronJob.
+	// AtOnce says that the step after this one is not to wait for another look: until then nothing runs the CronJob.
 	AtOnce bool
 }
 
@@ -72,7 +72,7 @@ func (v View) forth(now time.Time) Step {
 	case native == nil:
 		return Step{Do: Refuse, Why: "there is no batch/v1 CronJob of that name"}
 	case ours != nil && !ours.held() && ours.From != native.UID:
-		return Step{Do: Refuse, Why: "a CronJob of batch.ostinato.dev that was not made from it has the name already: delete the one that is not wanted"}
+		return Step{Do: Refuse, Why: "a CronJob of batch.ostinato.dev that was not made from it has the name already: delete the unwanted one"}
 	case ours.held():
 		return Step{Do: DeleteTo, Why: "a move back has left it"}
 	case !native.Suspended:
@@ -112,7 +112,7 @@ func (v View) back(now time.Time) Step {
 	case native.held():
 		return Step{Do: DeleteTo, Why: "the move has left it"}
 	case native != nil:
-		return Step{Do: Refuse, Why: "a batch/v1 CronJob of that name is there that no move has left: delete the one that is not wanted"}
+		return Step{Do: Refuse, Why: "a batch/v1 CronJob of that name is there that no move has left: delete the unwanted one"}
 	case !ours.Suspended:
 		return v.suspend(now)
 	}

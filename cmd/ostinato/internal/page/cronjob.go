@@ -21,7 +21,7 @@ type CronJob struct {
 	Marks           []Mark
 	// Policy are the fields of the spec that decide when and whether it runs.
 	Policy []Fact
-	// Suspensions are the one that lasts, and those by which times were skipped, the newest first.
+	// Suspensions are the present suspension, and those by which times were skipped, the newest first.
 	Suspensions []string
 	Plot        Plot
 	// Rows are the latest times.

@@ -219,7 +219,7 @@ func TestMarksOfARow(t *testing.T) {
 	cronJob.Status.NextScheduleTime, cronJob.Status.Next = nil, "Suspended"
 	row := page.NewRow(clock(), cronJob, page.OfStatus(cronJob), hours())
 	assert.Equal(t, []page.Mark{
-		{Kind: "Failing", Why: "2 runs in a row have failed", Wrong: true}, {Kind: "Suspended", Why: "somebody has set spec.suspend"},
+		{Kind: "Failing", Why: "2 runs in a row have failed", Wrong: true}, {Kind: "Suspended", Why: "spec.suspend is set"},
 	}, row.Marks)
 	assert.Equal(t, "Suspended", row.Next)
 	assert.Equal(t, "in 30m", page.NewRow(clock(), hourly(), page.OfStatus(hourly()), hours()).Next)

@@ -8,7 +8,7 @@ import (
 	"ostinato.dev/ostinato/internal/ledger"
 )
 
-// OfStatus is what the object alone says of its times.
+// OfStatus is what the object alone says about its times.
 func OfStatus(cronJob *ostinatov1.CronJob) Known {
 	rows := cronJob.Status.RecentRuns
 	return Known{Ledger: answer.Ledger{Rows: rows, Whole: len(rows) < ledger.MaxRecentRuns}}

@@ -97,7 +97,7 @@ func PlanSuspend(clock answer.Clock, cronJob *ostinatov1.CronJob, asker Asker) P
 		plan.Refused = "It is suspended already."
 		return plan.printable()
 	}
-	plan.Says = append(plan.Says, "No scheduled run starts until somebody resumes it.")
+	plan.Says = append(plan.Says, "No scheduled run starts until it is resumed.")
 	if due := cronJob.Status.NextScheduleTime; due != nil {
 		plan.Says[0] += fmt.Sprintf(" The next one would be %s, %s.", clock.Time(due.Time), clock.Ago(due.Time))
 	}

@@ -187,7 +187,7 @@ func TestWhatAnActionWouldDo(t *testing.T) {
 			"The CronJob is suspended, and stays so: this run starts all the same.",
 		}},
 		"suspend": {plan: page.PlanSuspend(clock(), active(batchv1.ForbidConcurrent), ada), says: []string{
-			"No scheduled run starts until somebody resumes it. The next one would be 2026-03-02 10:00:00 UTC, in 30m.", "1 active run will go on.",
+			"No scheduled run starts until it is resumed. The next one would be 2026-03-02 10:00:00 UTC, in 30m.", "1 active run will go on.",
 			"Of the times that pass while it is suspended the latest is run after it is resumed: catchUp is latest.",
 			"The object will say that it was suspended by ada (claimed), “an upgrade”.",
 		}},

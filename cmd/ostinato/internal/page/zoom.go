@@ -40,7 +40,7 @@ func ZoomOf(name string) Zoom {
 // Column is a stretch of time: From is in it, To is not.
 type Column struct {
 	From, To time.Time
-	// Label is its time where it has room for one; Name is its time for whoever does not see the columns.
+	// Label is its time where it has room for one; Name is its time for a person who does not see the columns.
 	Label, Name string
 	// Now says that it has the present.
 	Now bool

@@ -30,7 +30,7 @@ func newGuard(hosts []string) *guard {
 	return &guard{hosts: hosts, token: secret(), cookie: secret(), key: secret()}
 }
 
-// secret is a text that nobody guesses.
+// secret is a text that can't be guessed.
 func secret() string {
 	random := make([]byte, 32)
 	rand.Read(random) // it never fails
@@ -104,5 +104,5 @@ func same(given, wanted string) bool {
 	return subtle.ConstantTimeCompare([]byte(given), []byte(wanted)) == 1
 }
 
-// refuse says nothing to whoever asks.
+// refuse tells the client nothing.
 func refuse(writer http.ResponseWriter) { http.Error(writer, "Forbidden", http.StatusForbidden) }

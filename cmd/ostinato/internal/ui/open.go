@@ -12,8 +12,8 @@ import (
 // openers are the programs that show a file in the person's browser.
 var openers = map[string]string{"linux": "xdg-open", "freebsd": "xdg-open", "darwin": "open"}
 
-// Open shows an address in the person's browser, and returns what takes its traces away. The address goes through a file that
-// nobody else can read, since everybody on the machine can read the arguments of a process.
+// Open shows an address in the person's browser, and returns what takes its traces away. The address goes through a
+// file that no other user can read, since everyone on the machine can read the arguments of a process.
 func Open(address string) (remove func(), err error) {
 	program, found := openers[runtime.GOOS]
 	if !found {

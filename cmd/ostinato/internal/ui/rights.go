@@ -9,7 +9,7 @@ import (
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
 )
 
-// rightsFor is how long an answer about a right is good for showing a button. Whoever presses it is judged anew.
+// rightsFor is how long an answer about a right is good for showing a button. A press of it is judged anew.
 const rightsFor = time.Minute
 
 // rights are what the person may do, as the API server has said lately.

@@ -128,7 +128,7 @@ func (s *Server) write(writer http.ResponseWriter, status int, name string, data
 	}
 	writer.Header().Set("Content-Type", "text/html; charset=utf-8")
 	writer.WriteHeader(status)
-	_, _ = writer.Write(buffer.Bytes()) // whoever asked may be gone
+	_, _ = writer.Write(buffer.Bytes()) // the client may be gone
 }
 
 // fail says to the person what could not be done.
