@@ -170,7 +170,8 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	identity := schedule.Identity{Namespace: c.cronJob.Namespace, Name: c.cronJob.Name, UID: c.cronJob.UID, Created: result.Created}
 	status := ptr.Deref(result.Status, ostinatov1.CronJobStatus{})
-	c.beginAnew(ctx, schedule.NewState(identity, status, c.state.Ledger, result.Ended), status, cmp.Or(result.CurrentSpec, &c.spec))
+	read := schedule.NewState(identity, status, c.state.Ledger, result.Ended)
+	c.beginAnew(ctx, read, status, cmp.Or(result.CurrentSpec, &c.spec))
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
 }
@@ -178,6 +179,7 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 // beginAnew takes the state that was read from the object, and its spec, in place of a state that it has overtaken.
 func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, status ostinatov1.CronJobStatus, spec *schedule.Spec) {
 	if !c.overtaken {
+		read = read.AfterAnother(workflow.Now(ctx))
 		c.state, c.spec = schedule.AddTriggers(read, schedule.Untried(c.state), workflow.Now(ctx)), *spec
 		return
 	}

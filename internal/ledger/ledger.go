@@ -90,6 +90,14 @@ func (l Ledger) find(job string) int {
 	return -1
 }
 
+// Without returns the ledger without the row of one scheduled time whose run has no Job.
+func (l Ledger) Without(scheduled time.Time) Ledger {
+	l.Entries = slices.DeleteFunc(slices.Clone(l.Entries), func(entry Entry) bool {
+		return !entry.Manual && !entry.Outcome.HasJob() && entry.Times() == 1 && entry.Scheduled.Equal(scheduled)
+	})
+	return l
+}
+
 // Conclude returns the ledger with the end of a Job's run in its row, if it has one.
 func (l Ledger) Conclude(job string, end End) Ledger {
 	if i := l.find(job); i >= 0 {

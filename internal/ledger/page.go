@@ -132,6 +132,11 @@ func (l Ledger) Restored(status ostinatov1.CronJobStatus) Ledger {
 		return e.Outcome == Queued || later
 	}
 	entries = slices.DeleteFunc(entries, isComputedAnew)
+	for _, entry := range entries {
+		if entry.Outcome.HasJob() && !entry.Manual {
+			l = l.Without(entry.Scheduled)
+		}
+	}
 	rest := slices.DeleteFunc(slices.Clone(l.Entries), isComputedAnew)
 	// later are the rows after the last one that the status has too.
 	var later []Entry
@@ -139,7 +144,7 @@ func (l Ledger) Restored(status ostinatov1.CronJobStatus) Ledger {
 	for i, entry := range slices.Backward(entries) {
 		for at, former := range slices.Backward(rest) {
 			if former.isRowOf(entry) {
-				entries[i].Sequence, entries[i].Recorded = former.Sequence, former.Recorded
+				entries[i].Sequence, entries[i].Recorded, entries[i].Estimated = former.Sequence, former.Recorded, former.Estimated
 				if !shared {
 					shared, rest, later = true, rest[:at+1], slices.Clone(rest[at+1:])
 				}

@@ -55,6 +55,7 @@ func (i CronJobInput) ValidateTimes(now time.Time) error {
 	l.come("settled", state.Settled)
 	l.come("a time of the suspension", state.Suspension.From, state.Suspension.To)
 	l.come("overtaken", state.Overtaken...)
+	l.come("unsure", state.Unsure)
 	calendar := state.Calendar
 	l.come("a time of the calendar", append([]time.Time{calendar.Due, calendar.CaughtUp, calendar.Announced}, calendar.Waiting...)...)
 	for _, missed := range calendar.Missed {

@@ -123,6 +123,7 @@ func (p *pass) applyStarted(start Start, job Run, sent bool) {
 	if sent {
 		run.Unclear = p.now.Add(unclearFor)
 	}
+	run.Unclear = times.Later(run.Unclear, p.state.Unsure)
 	if p.state.activeIndex(run) < 0 {
 		p.state.Active = append(p.state.Active, run)
 	}

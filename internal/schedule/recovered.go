@@ -47,7 +47,7 @@ func (p *pass) adoptRecovered() {
 	for _, recovered := range jobs {
 		run := recovered.Run
 		// What waits for the run is forgotten below.
-		run.Unclear = times.Later(run.Unclear, p.state.unclearUntil(run))
+		run.Unclear = times.Later(times.Later(run.Unclear, p.state.Unsure), p.state.unclearUntil(run))
 		asked, expected := p.askedFor(&run)
 		if !recovered.Taken {
 			p.state.Active = append(p.state.Active, run)
@@ -87,6 +87,7 @@ func (p *pass) recordRecovered() {
 		case run.Scheduled.After(p.state.Settled):
 			return false
 		case !p.state.Ledger.Has(run.Name):
+			p.state.Ledger = p.state.Ledger.Without(run.Scheduled)
 			p.record(p.found(recovered))
 		}
 		p.state.LastScheduled = times.Later(p.state.LastScheduled, recovered.Run.Scheduled)

@@ -9,6 +9,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -157,6 +158,8 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 		anew.Forgiven = min(old.Forgiven, anew.ConsecutiveFailures)
 	} else {
 		result.Dropped = true
+		// The workflow may have sent more than the old state knows.
+		anew = anew.AfterAnother(now)
 		anew = Announce(anew, event.Warning(event.StatusOvertaken, "The workflow's state in Temporal is older than the CronJob's status: "+
 			"Temporal was restored, or the workflow was reset. It begins anew from the CronJob"+forgotten(old, heard)))
 	}
@@ -171,13 +174,16 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 func (s State) unclearAs(other State) State {
 	s = s.clone()
 	for index := range s.Active {
-		s.Active[index].Unclear = other.unclearUntil(s.Active[index])
+		run := &s.Active[index]
+		run.Unclear = times.Later(run.Unclear, other.unclearUntil(*run))
 	}
 	for index := range s.Finished {
-		s.Finished[index].Run.Unclear = other.unclearUntil(s.Finished[index].Run)
+		run := &s.Finished[index].Run
+		run.Unclear = times.Later(run.Unclear, other.unclearUntil(*run))
 	}
 	for index := range s.Recovered {
-		s.Recovered[index].Run.Unclear = other.unclearUntil(s.Recovered[index].Run)
+		run := &s.Recovered[index].Run
+		run.Unclear = times.Later(run.Unclear, other.unclearUntil(*run))
 	}
 	return s
 }
@@ -203,7 +209,11 @@ func (s State) knowsRunsOf(status ostinatov1.CronJobStatus) bool {
 func forgotten(old State, heard []string) string {
 	what := slices.Clone(heard)
 	for _, trigger := range old.Triggers {
-		what = append(what, "the trigger of "+times.Format(trigger.At))
+		asked := "the trigger of " + times.Format(trigger.At)
+		if !trigger.Unclear.IsZero() {
+			asked += " (if there is no Job " + names.TriggeredJob(old.Name, old.UID, trigger.Sequence) + ")"
+		}
+		what = append(what, asked)
 	}
 	for _, backfill := range old.Backfills {
 		what = append(what, "the backfill of "+times.Format(backfill.At))

@@ -70,6 +70,8 @@ type State struct {
 	Reported *ostinatov1.CronJobStatus `json:"reported,omitempty"`
 	// Basis is which status that is on the object.
 	Basis Basis `json:"basis,omitzero"`
+	// Unsure is until when a create that a state before this one has sent may be carried out; zero if there was none.
+	Unsure time.Time `json:"unsure,omitzero"`
 	// Overtaken are the last times at which the object had the status of a later state, three at most. Leapt says that a
 	// revision was taken over that no state has counted up to.
 	Overtaken []time.Time `json:"overtaken,omitempty"`

@@ -5,6 +5,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 const (
@@ -14,6 +15,25 @@ const (
 	// takes a person to end.
 	maxUnclearRetry = 10 * time.Second
 )
+
+// AfterAnother returns the state, which was just read from the object, of a CronJob that another workflow has run: a create that
+// it has sent may still be carried out. So a Job that was found is neither pruned nor replaced before, and made again.
+func (s State) AfterAnother(now time.Time) State {
+	if s.Basis.Revision == 0 {
+		return s
+	}
+	s = s.clone()
+	s.Unsure = now.UTC().Add(unclearFor)
+	for index := range s.Active {
+		run := &s.Active[index]
+		run.Unclear = times.Later(run.Unclear, s.Unsure)
+	}
+	for index := range s.Finished {
+		run := &s.Finished[index].Run
+		run.Unclear = times.Later(run.Unclear, s.Unsure)
+	}
+	return s
+}
 
 // held is a run whose create had no clear answer. It holds its place: nothing else starts, and its time gets no other outcome,
 // until its Job is found, or is missing when none can appear any more.
