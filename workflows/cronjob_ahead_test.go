@@ -217,3 +217,22 @@ func TestRecordedHistoryHasAStartAheadOfItsTime(t *testing.T) {
 		t.Error("no timer is ahead of a run")
 	}
 }
+
+// The clock of the worker that sends the create may be ahead of Temporal's: the attempt says whether it may have sent one.
+func TestCronJobAStartThatGaveUpBeforeItsTimeMayHaveAJob(t *testing.T) {
+	h := newHolding(t, time.Second)
+	var looks []string
+	h.answer = func(request cronJobRequest) (*cronJobResult, error) {
+		switch {
+		case request.Start == nil || request.Start.Scheduled.After(firstTime):
+		case request.Find:
+			looks = append(looks, h.environment.Now().Sub(firstTime).Round(time.Second).String())
+		case !h.object.Suspend:
+			h.object.Suspend, h.object.Generation = true, 2
+			return &cronJobResult{GaveUp: true}, nil
+		}
+		return nil, nil
+	}
+	h.runUntil(5*time.Minute, cron("* * * * *", allow))
+	expectList(t, "looks for its Job", looks, "34s")
+}

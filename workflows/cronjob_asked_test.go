@@ -36,6 +36,7 @@ type cronJobResult struct {
 	CurrentSpec  *schedule.Spec
 	Started      *protocol.StartedJob
 	Missing      bool
+	GaveUp       bool
 	Refused      *protocol.Refusal
 	NoBackfill   string
 	Ended        []schedule.Finished
@@ -75,7 +76,7 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 		return protocol.StartRunResult{
 			Answer:  protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
 			Started: r.Started, Refused: r.Refused, Ended: r.Ended, Replaced: r.Deleted,
-			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed, Missing: r.Missing,
+			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed, Missing: r.Missing, GaveUp: r.GaveUp,
 		}, err
 	})
 	register(protocol.WriteStatusActivity, func(ctx context.Context, request protocol.WriteStatusRequest) (protocol.WriteStatusResult, error) {

@@ -84,7 +84,9 @@ func reportOf(result protocol.StartRunResult) schedule.Report {
 
 // startFailed takes in that a start has no answer, or gave way. Where a create may have been sent, the run may have a Job.
 func (c *runningCronJob) startFailed(ctx workflow.Context, plan schedule.Plan, result protocol.StartRunResult, err error) {
-	if !result.Unsent && !plan.Find && !workflow.Now(ctx).Before(plan.Start.Scheduled) {
+	// An answer says whether one was sent. Without an answer, none was before the time of the run.
+	maySend := result.GaveUp || result.Sent || !workflow.Now(ctx).Before(plan.Start.Scheduled)
+	if maySend && !result.Unsent && !plan.Find {
 		plan.Next.Outbox = plan.Events
 		c.state = schedule.Apply(plan, schedule.Report{Unclear: true, Deleted: result.Replaced}, workflow.Now(ctx))
 	}
