@@ -198,7 +198,10 @@ func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
 	job := names.TriggeredJob(state.Name, state.UID, sequence)
 	if trigger := state.trigger(sequence); trigger != nil {
 		reason, message := trigger.why()
-		if reason == "" {
+		if unclear := state.unclearJob(); reason == "" && unclear != "" {
+			message = "it is open whether Job " + unclear + " was created: the API server gave no clear answer"
+		}
+		if cmp.Or(reason, message) == "" {
 			return TriggerAnswer{}, false
 		}
 		return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: cmp.Or(message, reason)}, true

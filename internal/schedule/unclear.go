@@ -139,6 +139,24 @@ func (s State) unclearUntil(run Run) time.Time {
 	return time.Time{}
 }
 
+// unclearJob returns the name of the Job of the run that holds its place; empty if none does.
+func (s State) unclearJob() string {
+	if p := s.Pending; p != nil && !p.Unclear.IsZero() {
+		return names.ScheduledJob(s.Name, p.Scheduled)
+	}
+	for _, trigger := range s.Triggers {
+		if !trigger.Unclear.IsZero() {
+			return names.TriggeredJob(s.Name, s.UID, trigger.Sequence)
+		}
+	}
+	for _, backfill := range s.Backfills {
+		if !backfill.Unclear.IsZero() {
+			return backfill.start(s.Identity).Name
+		}
+	}
+	return ""
+}
+
 // applyUnclear takes in that it is open whether a run's Job was made. If no create was sent, it was not.
 func (p *pass) applyUnclear(start Start, report Report) {
 	delay := p.delayOf(start)

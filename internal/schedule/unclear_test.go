@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -241,5 +242,15 @@ func TestATriggerThatMayHaveAJobIsNotUntried(t *testing.T) {
 	state = schedule.Apply(schedule.Decide(state, c.spec, at("09:56")), schedule.Report{Unclear: true}, at("09:56"))
 	if untried := schedule.Untried(state); len(untried) > 0 {
 		t.Errorf("untried after its create: %+v", untried)
+	}
+}
+
+// The update that asked for a run is answered, however long the API server leaves another one open.
+func TestATriggerThatWaitsForAnUnclearCreateIsAnswered(t *testing.T) {
+	c := unclearAt(t, false)
+	c.trigger(at("10:00:02"))
+	answer, known := schedule.Answer(c.state, c.state.TriggerSequence)
+	if !known || answer.Runs != schedule.RunsQueued || !strings.Contains(answer.Reason, "whether Job hello-24394200 was created") {
+		t.Errorf("answer %+v, known %v", answer, known)
 	}
 }
