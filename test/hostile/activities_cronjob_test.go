@@ -146,7 +146,7 @@ func TestNoJobIsDeletedThatTheCronJobDoesNotControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	targets := map[string]*batchv1.Job{"the built-in controller's": others.builtIn, "another controller's": others.another, "a Job of ours": ours, "its own, which runs": running}
-	for _, name := range slices.Sorted(maps.Keys(targets)) {
+	for number, name := range slices.Sorted(maps.Keys(targets)) {
 		target := targets[name]
 		untouched := func(t *testing.T) {
 			t.Helper()
@@ -166,7 +166,8 @@ func TestNoJobIsDeletedThatTheCronJobDoesNotControl(t *testing.T) {
 		})
 		t.Run(name+"/as replaced", func(t *testing.T) {
 			// The CronJob does not replace, and neither does this trigger.
-			request := protocol.StartRunRequest{CronJob: reference, Digest: digest, Start: triggered(cronJob, reference, 77), Replace: deletes}
+			start := triggered(cronJob, reference, int64(77+number))
+			request := protocol.StartRunRequest{CronJob: reference, Digest: digest, Start: start, Replace: deletes}
 			given := attacker.ask(t, protocol.StartRunActivity, request)
 			if result := tells[protocol.StartRunResult](t, given); target == running && result.Refused == nil {
 				t.Errorf("answer %s", given.Result)
