@@ -14,7 +14,6 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
-	"ostinato.dev/ostinato/internal/steering"
 )
 
 // cronJob is the workflow of one CronJob object. It sleeps until the next scheduled time, asks the planner and
@@ -39,15 +38,15 @@ func (o *Options) cronJob(ctx workflow.Context, input *protocol.CronJobInput) er
 		c.handleBackfills(ctx),
 		c.handleTriggers(ctx),
 	); err != nil {
-		return fmt.Errorf("set query and update handlers of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
+		return fmt.Errorf("set query and update handlers of CronJob %s/%s: %w", c.reference.Namespace, c.reference.Name, err)
 	}
 	return c.run(ctx)
 }
 
 // runningCronJob is a running CronJob workflow.
 type runningCronJob struct {
+	object[protocol.CronJobInput]
 	options *Options
-	cronJob protocol.ObjectReference
 	// searchAttributes and statusAttributes say which search attributes the Temporal namespace has.
 	searchAttributes, statusAttributes bool
 
@@ -55,17 +54,14 @@ type runningCronJob struct {
 	spec  schedule.Spec
 	state schedule.State
 
-	mailbox *mailbox
-	alarm   alarm
-	heard   cronJobHeard
+	// looks are runs that are said to have started or ended.
+	looks []schedule.Run
 	// asked is what updates have asked for. The main loop does it: it replaces the state, and their handlers run beside it.
 	// askedBackfills are the times of the backfills that it adds.
 	asked          []func(now time.Time)
 	askedBackfills [][]time.Time
 	// children are the runs whose Job workflows this workflow run has started.
 	children []*childRun
-	// unknown are the unknown signals of the minute.
-	unknown steering.Unknown
 	// runsEnded says that runs have ended since the search attributes were set.
 	runsEnded bool
 	// unread says that the object's status and Jobs are still to be read; overtaken, that they are later than the state.
@@ -74,14 +70,11 @@ type runningCronJob struct {
 	reset bool
 	// dropped counts how often what was heard was dropped.
 	dropped int
-	// pause follows calls that failed; behind follows looks and statuses that failed, or ran out of time: starts go on.
-	pause, behind backoff
+	// behind follows looks and statuses that failed, or ran out of time: starts go on.
+	behind backoff
 	// toldAgain is the failure for which the status was written again, since the object was not suspended with the
 	// status that it has.
 	toldAgain time.Time
-
-	// gone says that the object no longer exists: an activity has seen it.
-	gone bool
 
 	// cancelled reports whether this workflow run was cancelled, answered whether the Event about that is in the state.
 	cancelled func() bool
@@ -89,8 +82,8 @@ type runningCronJob struct {
 }
 
 func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobInput) *runningCronJob {
-	object := input.CronJob
-	identity := schedule.Identity{Namespace: object.Namespace, Name: object.Name, UID: object.UID}
+	reference := input.CronJob
+	identity := schedule.Identity{Namespace: reference.Namespace, Name: reference.Name, UID: reference.UID}
 	state := schedule.State{Identity: identity}
 	if input.State != nil {
 		state = schedule.Resume(*input.State, identity, workflow.Now(ctx))
@@ -99,8 +92,14 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 	info := workflow.GetInfo(ctx)
 	reset := info.OriginalRunID != "" && info.OriginalRunID != info.WorkflowExecution.RunID
 	return &runningCronJob{
+		object: object[protocol.CronJobInput]{
+			reference: reference,
+			mailbox:   mailboxOf(ctx),
+			unknown:   input.Unknown,
+			stale:     input.State != nil,
+			wishes:    input.Wishes,
+		},
 		options:          options,
-		cronJob:          object,
 		searchAttributes: input.SearchAttributes,
 		statusAttributes: input.StatusAttributes,
 		spec:             input.Spec,
@@ -108,9 +107,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		unread:           input.State == nil,
 		overtaken:        input.State == nil && reset,
 		reset:            input.State == nil && reset,
-		mailbox:          mailboxOf(ctx),
-		heard:            cronJobHeard{look: input.State != nil, runs: input.Looks, steering: input.Wishes},
-		unknown:          input.Unknown,
+		looks:            input.Looks,
 	}
 }
 
@@ -145,8 +142,8 @@ func (c *runningCronJob) unreadable(ctx workflow.Context) (bool, error) {
 }
 
 func (c *runningCronJob) find(ctx workflow.Context) {
-	request := protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), All: true}
-	result, err := perform(ctx, findRuns, "find the jobs of "+c.cronJob.Name, request, callOptions{})
+	request := protocol.FindRunsRequest{CronJob: c.reference, Digest: digest(c.spec), All: true}
+	result, err := perform(ctx, findRuns, "find the jobs of "+c.reference.Name, request, callOptions{})
 	switch {
 	case err != nil:
 		c.failed(ctx, "Looking for the CronJob's Jobs failed", err)
@@ -168,7 +165,7 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 		c.reset = false
 		c.takeSignals(ctx)
 	}
-	identity := schedule.Identity{Namespace: c.cronJob.Namespace, Name: c.cronJob.Name, UID: c.cronJob.UID, Created: result.Created}
+	identity := schedule.Identity{Namespace: c.reference.Namespace, Name: c.reference.Name, UID: c.reference.UID, Created: result.Created}
 	status := ptr.Deref(result.Status, ostinatov1.CronJobStatus{})
 	read := schedule.NewState(identity, status, c.state.Ledger, result.Ended)
 	c.beginAnew(ctx, read, status, cmp.Or(result.CurrentSpec, &c.spec))
@@ -184,7 +181,7 @@ func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, st
 		return
 	}
 	var heard []string
-	for _, wish := range c.heard.steering {
+	for _, wish := range c.wishes {
 		heard = append(heard, "the signal "+wish.Signal())
 	}
 	for range c.asked {
@@ -199,7 +196,7 @@ func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, st
 	c.spec = *spec
 	if anew.Dropped {
 		// What waits in the history was carried out before Temporal was restored, or the workflow was reset.
-		c.heard, c.asked, c.askedBackfills = cronJobHeard{successor: c.heard.successor}, nil, nil
+		c.stale, c.looks, c.wishes, c.asked, c.askedBackfills = false, nil, nil, nil, nil
 		c.dropped++
 	}
 	workflow.GetLogger(ctx).Warn("The CronJob has a later status than the workflow", "revision", status.Revision, "dropped", anew.Dropped)
@@ -299,7 +296,7 @@ func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, n
 	var evaluation protocol.Evaluation
 	if err := recorded.Get(&evaluation); err != nil {
 		// Only other code can have written it: the task fails and is repeated until a worker can read it.
-		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
+		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.reference.Namespace, c.reference.Name, err))
 	}
 	return schedule.Take(state, c.spec, schedule.Evaluation(evaluation))
 }
@@ -342,18 +339,18 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 			return false
 		}
 	}
-	return !c.mailbox.pending() && len(c.asked) == 0 && c.heard.successor == nil && workflow.AllHandlersFinished(ctx)
+	return !c.mailbox.pending() && len(c.asked) == 0 && c.successor == nil && workflow.AllHandlersFinished(ctx)
 }
 
 // continueAsNew goes on in a new workflow run, which hears of the ends of active runs by signal.
 func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 	input := protocol.CronJobInput{
-		CronJob:          c.cronJob,
+		CronJob:          c.reference,
 		Spec:             c.spec,
 		SearchAttributes: c.searchAttributes,
 		StatusAttributes: c.statusAttributes,
-		Wishes:           c.heard.steering,
-		Looks:            c.heard.runs,
+		Wishes:           c.wishes,
+		Looks:            c.looks,
 		Unknown:          c.unknown,
 	}
 	if c.unread && !c.overtaken {
@@ -369,10 +366,10 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 func (c *runningCronJob) finish(ctx workflow.Context) error {
 	// Pending updates get their answers.
 	_ = workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
-	if c.take(ctx); c.heard.successor == nil {
+	if c.take(ctx); c.successor == nil {
 		return nil
 	}
-	successor := *c.heard.successor
-	successor.Wishes, successor.Triggers = c.heard.steering, schedule.Untried(c.state)
+	successor := *c.successor
+	successor.Wishes, successor.Triggers = c.wishes, schedule.Untried(c.state)
 	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, successor)
 }

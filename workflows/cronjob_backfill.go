@@ -48,12 +48,12 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
 	asked := schedule.BackfillRequest(request)
 	asked.Note, asked.By = trimNote(asked.Note), trimNote(asked.By)
-	question := protocol.FindRunsRequest{CronJob: c.cronJob, Backfill: true}
+	question := protocol.FindRunsRequest{CronJob: c.reference, Backfill: true}
 	unreadable, err := c.unreadable(ctx)
 	if unreadable || err != nil {
 		return answer, cmp.Or(err, refusedBackfill(whyUnreadable))
 	}
-	result, err := perform(ctx, takesBackfill, "ask "+c.cronJob.Name+" for a backfill", question, callOptions{})
+	result, err := perform(ctx, takesBackfill, "ask "+c.reference.Name+" for a backfill", question, callOptions{})
 	switch {
 	case err != nil:
 		return answer, refusedBackfill("the API server can't be asked for the CronJob: " + shortError(err))
@@ -95,7 +95,7 @@ func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRe
 	var found protocol.BackfillTimes
 	if err := recorded.Get(&found); err != nil {
 		// As in evaluated.
-		panic(fmt.Errorf("read recorded times of a backfill of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
+		panic(fmt.Errorf("read recorded times of a backfill of CronJob %s/%s: %w", c.reference.Namespace, c.reference.Name, err))
 	}
 	return schedule.BackfillTimes(found)
 }

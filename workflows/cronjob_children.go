@@ -36,25 +36,25 @@ func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, 
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	options := workflow.ChildWorkflowOptions{
-		WorkflowID:            c.options.Cluster.JobWorkflowID(c.cronJob.Namespace, run.Name),
+		WorkflowID:            c.options.Cluster.JobWorkflowID(c.reference.Namespace, run.Name),
 		TaskQueue:             c.options.Cluster.JobTaskQueue(),
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		StaticSummary:         childSummary(c.cronJob, start),
+		StaticSummary:         childSummary(c.reference, start),
 		Priority:              priority(ctx, order.Running),
 	}
 	if c.searchAttributes {
 		options.TypedSearchAttributes = temporal.NewSearchAttributes(
-			temporal.NewSearchAttributeKeyKeyword(protocol.NamespaceAttribute).ValueSet(c.cronJob.Namespace),
-			temporal.NewSearchAttributeKeyKeyword(protocol.CronJobNameAttribute).ValueSet(c.cronJob.Name),
+			temporal.NewSearchAttributeKeyKeyword(protocol.NamespaceAttribute).ValueSet(c.reference.Namespace),
+			temporal.NewSearchAttributeKeyKeyword(protocol.CronJobNameAttribute).ValueSet(c.reference.Name),
 			temporal.NewSearchAttributeKeyKeyword(protocol.JobNameAttribute).ValueSet(run.Name),
 			temporal.NewSearchAttributeKeyTime(protocol.ScheduledTimeAttribute).ValueSet(start.Scheduled),
 		)
 	}
 	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, options), protocol.JobWorkflow, protocol.JobInput{
-		Job:       protocol.ObjectReference{Namespace: c.cronJob.Namespace, Name: run.Name, UID: run.UID},
+		Job:       protocol.ObjectReference{Namespace: c.reference.Namespace, Name: run.Name, UID: run.UID},
 		Spec:      started.Spec,
-		CronJob:   c.cronJob.Name,
+		CronJob:   c.reference.Name,
 		Scheduled: start.Scheduled,
 		Pods:      started.Pods,
 	})

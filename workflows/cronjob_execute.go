@@ -25,7 +25,7 @@ var errNoCreation = errors.New("it is not known when it was created")
 // startRun starts a run and its workflow, or looks for its Job. Like writeStatus it carries out a plan in one idempotent call.
 func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	request := protocol.StartRunRequest{
-		CronJob: c.cronJob, Digest: digest(c.spec), Basis: c.state.Basis, Find: plan.Find,
+		CronJob: c.reference, Digest: digest(c.spec), Basis: c.state.Basis, Find: plan.Find,
 		Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
 	}
 	c.behind.reset()
@@ -124,7 +124,7 @@ func (c *runningCronJob) unsettled(ctx workflow.Context, due time.Time) bool {
 // writeStatus writes what the state says, and prunes the history.
 func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	request := protocol.WriteStatusRequest{
-		CronJob: c.cronJob, Digest: digest(c.spec), Basis: c.state.Basis, Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
+		CronJob: c.reference, Digest: digest(c.spec), Basis: c.state.Basis, Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
 	}
 	result, err := perform(ctx, writeStatus, summary(plan), request, c.beforeNextStart(ctx, plan.Next))
 	if err != nil {
@@ -164,10 +164,10 @@ func (c *runningCronJob) answeredFor(ctx workflow.Context, answer protocol.Answe
 func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 	paused := schedule.Paused(c.state)
 	request := protocol.SetSuspendRequest{
-		Kind: protocol.CronJobKind, Object: c.cronJob, AfterFailures: true, Basis: c.state.Basis,
+		Kind: protocol.CronJobKind, Object: c.reference, AfterFailures: true, Basis: c.state.Basis,
 		Wish: protocol.Wish{Suspend: true, Note: protocol.SignalNote{By: "pauseAfterFailures", Note: paused.PausedWhy}, At: workflow.Now(ctx)},
 	}
-	result, err := perform(ctx, setSuspend, "suspend "+c.cronJob.Name+" after failures", request, callOptions{givesWay: c.mailbox.steered})
+	result, err := perform(ctx, setSuspend, "suspend "+c.reference.Name+" after failures", request, callOptions{givesWay: c.mailbox.steered})
 	switch {
 	case err != nil && !final(err):
 		c.failed(ctx, "Suspending the CronJob after failures failed", err)

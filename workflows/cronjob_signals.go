@@ -14,19 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// cronJobHeard is what signals ask for and is not done yet. What they say is only a reason to look.
-type cronJobHeard struct {
-	// look: the CronJob may have been edited or deleted.
-	look bool
-	// successor is the input for another CronJob of the name: a successor's, or a late one for a predecessor.
-	successor *protocol.CronJobInput
-	// runs are said to have started or ended.
-	runs []schedule.Run
-	// steering are wishes of people to suspend and resume, in their order.
-	steering wishes
-}
-
-func (h cronJobHeard) reasonToLook() bool { return h.look || h.successor != nil || len(h.runs) > 0 }
+func (c *runningCronJob) reasonToLook() bool { return c.stale || c.successor != nil || len(c.looks) > 0 }
 
 // hear takes all that was received, in the history's order, and does what it asks for.
 func (c *runningCronJob) hear(ctx workflow.Context) {
@@ -34,10 +22,10 @@ func (c *runningCronJob) hear(ctx workflow.Context) {
 	c.take(ctx)
 	for !c.gone && !c.unread && c.pause.over(workflow.Now(ctx)) {
 		switch {
-		case c.heard.reasonToLook() && c.behind.over(workflow.Now(ctx)):
+		case c.reasonToLook() && c.behind.over(workflow.Now(ctx)):
 			c.look(ctx)
-		case len(c.heard.steering) > 0:
-			c.steer(ctx, c.heard.steering[0])
+		case len(c.wishes) > 0:
+			c.steer(ctx, c.wishes[0])
 		default:
 			return
 		}
@@ -67,9 +55,9 @@ func (c *runningCronJob) takeSignals(ctx workflow.Context) {
 			c.hearOfRun(ctx, received)
 		case protocol.DeletedSignal:
 			deleted, ok := open[protocol.Deleted](ctx, received)
-			c.heard.look = c.heard.look || ok && deleted.UID == c.cronJob.UID
+			c.stale = c.stale || ok && deleted.UID == c.reference.UID
 		case protocol.SuspendSignal, protocol.ResumeSignal:
-			c.heard.steering = c.heard.steering.and(steeringOf(ctx, received))
+			c.wishes = c.wishes.and(steeringOf(ctx, received))
 			c.goOn()
 		case protocol.TriggerSignal:
 			c.takeTrigger(ctx, received)
@@ -96,14 +84,14 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 		return
 	}
 	switch {
-	case signal.CronJob.CronJobWorkflowID(c.options.Cluster) != c.cronJob.CronJobWorkflowID(c.options.Cluster):
+	case signal.CronJob.CronJobWorkflowID(c.options.Cluster) != c.reference.CronJobWorkflowID(c.options.Cluster):
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another CronJob", "signal", received.signal, "cronjob", signal.CronJob.Name)
-	case signal.CronJob.UID != c.cronJob.UID:
-		c.heard.successor = &protocol.CronJobInput{
+	case signal.CronJob.UID != c.reference.UID:
+		c.successor = &protocol.CronJobInput{
 			CronJob: signal.CronJob, Spec: signal.Spec, SearchAttributes: c.searchAttributes, StatusAttributes: c.statusAttributes,
 		}
 	case digest(signal.Spec) != digest(c.spec):
-		c.heard.look = true
+		c.stale = true
 		c.goOn()
 	default:
 		c.state = c.state.StatusUnknown()
@@ -117,15 +105,15 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 func (c *runningCronJob) hearOfRun(ctx workflow.Context, received message) {
 	seen, ok := open[protocol.JobSeen](ctx, received)
 	run := schedule.Run{Name: seen.Name, UID: seen.UID}
-	if ok && seen.CronJobUID == c.cronJob.UID && len(c.heard.runs) < protocol.MaxLooks && !slices.Contains(c.heard.runs, run) {
-		c.heard.runs = append(c.heard.runs, run)
+	if ok && seen.CronJobUID == c.reference.UID && len(c.looks) < protocol.MaxLooks && !slices.Contains(c.looks, run) {
+		c.looks = append(c.looks, run)
 	}
 }
 
 // look reads the CronJob and the runs said to have started or ended. A successor stays only if it is a successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
-	request := protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Basis: c.state.Basis, Look: c.heard.runs}
-	result, err := perform(ctx, findRuns, "look at "+c.cronJob.Name, request, c.beforeNextStart(ctx, c.state))
+	request := protocol.FindRunsRequest{CronJob: c.reference, Digest: digest(c.spec), Basis: c.state.Basis, Look: c.looks}
+	result, err := perform(ctx, findRuns, "look at "+c.reference.Name, request, c.beforeNextStart(ctx, c.state))
 	if err != nil {
 		c.fellBehind(ctx, "Looking at the CronJob failed", err)
 		return
@@ -135,10 +123,10 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 		c.unread, c.overtaken = true, true
 		return
 	}
-	c.heard.look, c.heard.runs = false, c.heard.runs[len(request.Look):]
+	c.stale, c.looks = false, c.looks[len(request.Look):]
 	c.takeFound(ctx, result)
 	if !c.gone {
-		c.heard.successor = nil
+		c.successor = nil
 	}
 }
 
@@ -172,13 +160,13 @@ func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRun
 
 // steer writes spec.suspend. Nothing starts before the API server answers.
 func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
-	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: c.cronJob, Basis: c.state.Basis, Wish: wish}
-	result, err := perform(ctx, setSuspend, wish.Signal()+" "+c.cronJob.Name, request, callOptions{givesWay: c.mailbox.steered})
+	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: c.reference, Basis: c.state.Basis, Wish: wish}
+	result, err := perform(ctx, setSuspend, wish.Signal()+" "+c.reference.Name, request, callOptions{givesWay: c.mailbox.steered})
 	switch {
 	case errors.Is(err, errGaveWay):
-		c.heard.steering = c.heard.steering[1:]
+		c.wishes = c.wishes[1:]
 		c.take(ctx)
-		c.heard.steering = c.heard.steering.after(wish)
+		c.wishes = c.wishes.after(wish)
 		return
 	case err != nil && !final(err):
 		c.failed(ctx, "Setting spec.suspend failed", err)
@@ -198,7 +186,7 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 			return
 		}
 	}
-	c.heard.steering = c.heard.steering[1:]
+	c.wishes = c.wishes[1:]
 }
 
 // goOn ends the pauses: what was heard is reason enough to call again.

@@ -35,7 +35,7 @@ func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 		backfills = append(backfills, protocol.BackfillOf(backfill))
 	}
 	return protocol.CronJobDescription{
-		CronJob:   c.cronJob,
+		CronJob:   c.reference,
 		Spec:      c.spec,
 		Status:    schedule.StatusOf(c.state, c.spec),
 		Ledger:    rows[max(len(rows)-describedRows, 0):],

@@ -9,10 +9,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/steering"
 )
 
 const (
@@ -52,18 +52,20 @@ func (o *Options) job(ctx workflow.Context, input *protocol.JobInput) (job.Resul
 
 // runningJob is a running Job workflow.
 type runningJob struct {
+	object[protocol.JobInput]
 	cluster names.Cluster
 	input   protocol.JobInput
 	spec    job.Spec
 	state   job.State
 	waiting string
-	mailbox *mailbox
-	alarm   alarm
-	// pause follows looks at the Job that failed.
-	pause backoff
-	heard heard
-	// unknown are the unknown signals of the minute.
-	unknown steering.Unknown
+	// edited: a signal has said that the Job is edited, and it was not read yet.
+	edited bool
+	// told is the spec that the last word of an edit has named.
+	told *job.Spec
+	// orphans are UIDs of Jobs of the same name whose Pods PodWatch reports.
+	orphans []string
+	// answers are Events about signals that nothing is made of.
+	answers []event.Event
 	// deleting are the Pods that were being deleted when this run of the workflow heard of the Job's last edit, nil before one.
 	deleting []string
 	// slowUntil is until when creates do not begin inside a workflow task: one has taken too long.
@@ -73,8 +75,8 @@ type runningJob struct {
 	// planned says that this run of the workflow has decided once, and early are the facts that came before that.
 	planned bool
 	early   []protocol.PodFacts
-	// gone says that the Job object is gone, foreign that it is another controller's: an activity has seen it.
-	gone, foreign bool
+	// foreign says that the Job is another controller's: an activity has seen it.
+	foreign bool
 	// began is the size at which the history of this run of the workflow began, in bytes.
 	began int
 }
@@ -87,15 +89,19 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 	}
 	state = state.Made(input.Spec, input.Pods, workflow.Now(ctx))
 	return &runningJob{
+		object: object[protocol.JobInput]{
+			reference: reference,
+			mailbox:   mailboxOf(ctx),
+			unknown:   input.Unknown,
+			stale:     input.Look || input.State != nil,
+			wishes:    input.Wishes,
+		},
 		cluster: cluster,
 		input:   *input,
 		spec:    input.Spec,
 		state:   state,
-		mailbox: mailboxOf(ctx),
 		// The starter of the workflow may have made up the spec as well.
-		unread:  input.State != nil,
-		heard:   heard{look: input.Look || input.State != nil, steering: input.Wishes},
-		unknown: input.Unknown,
+		unread: input.State != nil,
 	}
 }
 
@@ -140,7 +146,7 @@ func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over
 		switch w.state = plan.Next; {
 		case len(w.early) > 0:
 			return nil, nil, nil
-		case len(w.heard.orphans) > 0:
+		case len(w.orphans) > 0:
 			return nil, nil, w.releaseNextOrphans(ctx)
 		}
 	case passes > busyPasses:
@@ -167,7 +173,7 @@ func (w *runningJob) attempt(ctx workflow.Context, plan job.Plan) error {
 
 // wait sleeps until a signal comes or the wake is due.
 func (w *runningJob) wait(ctx workflow.Context, wake job.Wake) error {
-	if until := w.pause.until; w.heard.pending() && (wake.At.IsZero() || until.Before(wake.At)) {
+	if until := w.pause.until; w.pending() && (wake.At.IsZero() || until.Before(wake.At)) {
 		wake = job.Wake{At: until, Reason: "error"}
 	}
 	w.alarm.set(ctx, wake.At, string(wake.Reason))
@@ -179,7 +185,7 @@ func (w *runningJob) finish(ctx workflow.Context, result job.Result) (job.Result
 	err := w.last(ctx)
 	if err == nil && result.Outcome == job.Failed {
 		err = temporal.NewApplicationErrorWithOptions(
-			fmt.Sprintf("Job %s/%s failed: %s: %s", w.input.Job.Namespace, w.input.Job.Name, result.Reason, result.Message),
+			fmt.Sprintf("Job %s/%s failed: %s: %s", w.reference.Namespace, w.reference.Name, result.Reason, result.Message),
 			protocol.JobFailedErrorType,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{result}})
 	}
@@ -188,7 +194,7 @@ func (w *runningJob) finish(ctx workflow.Context, result job.Result) (job.Result
 
 // abandon ends the workflow of a Job that is gone, once its Pods are released.
 func (w *runningJob) abandon(ctx workflow.Context) (job.Result, error) {
-	if err := w.releaseOrphans(ctx, w.input.Job, nil); err != nil {
+	if err := w.releaseOrphans(ctx, w.reference, nil); err != nil {
 		return job.Result{}, err
 	}
 	return w.state.ResultSoFar(), w.last(ctx)
@@ -216,13 +222,13 @@ func (w *runningJob) releaseOrphans(ctx workflow.Context, gone protocol.ObjectRe
 // A Job that took this one's place under the same name gets the workflow.
 func (w *runningJob) last(ctx workflow.Context) error {
 	w.take(ctx)
-	if w.heard.successor != nil && !w.gone {
+	if w.successor != nil && !w.gone {
 		if err := w.look(ctx); err != nil {
 			return err
 		}
 	}
-	if w.heard.successor != nil && w.gone {
-		return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, *w.heard.successor)
+	if w.successor != nil && w.gone {
+		return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, *w.successor)
 	}
 	return nil
 }
@@ -253,6 +259,6 @@ func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	w.observe(ctx)
 	input := w.input
 	input.Spec, input.State, input.Pods = w.spec, &w.state, nil
-	input.Look, input.Wishes, input.Unknown = w.heard.reasonToLook(), w.heard.steering, w.unknown
+	input.Look, input.Wishes, input.Unknown = w.reasonToLook(), w.wishes, w.unknown
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

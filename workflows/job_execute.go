@@ -21,7 +21,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 	}
 	w.state = plan.Asked()
 	request := protocol.JobRequest{
-		Job: w.input.Job, Digest: digest(w.spec), Creates: plan.Creates, Deletes: plan.Deletes, Status: plan.Status, Judge: plan.Judge,
+		Job: w.reference, Digest: digest(w.spec), Creates: plan.Creates, Deletes: plan.Deletes, Status: plan.Status, Judge: plan.Judge,
 		Counted: plan.Counted, Base: ptr.To(plan.Base()), Releases: plan.Releases, Handled: plan.Handled, Events: plan.Events,
 	}
 	options := callOptions{
@@ -69,7 +69,7 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 // carried out before anything else is heard, since on a busy Job there is always something.
 func (w *runningJob) list(ctx workflow.Context) error {
 	asked := workflow.Now(ctx)
-	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})
+	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.reference, Undecided: w.state.Undecided()})
 	if err != nil || w.gone || w.foreign {
 		return err
 	}
@@ -86,7 +86,7 @@ func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	w.state = plan.Asked()
 	asked := workflow.Now(ctx)
 	request := protocol.TerminatePodsRequest{
-		Job: w.input.Job, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate,
+		Job: w.reference, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate,
 		Undecided: w.state.Undecided(), Deleting: w.deleting,
 	}
 	options := callOptions{givesWay: w.mailbox.steered, until: plan.Deadline}
@@ -110,7 +110,7 @@ func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 // rebuild makes the state anew from the Job and its Pods.
 func (w *runningJob) rebuild(ctx workflow.Context) error {
 	asked := workflow.Now(ctx)
-	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
+	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.reference, Rebuild: true})
 	if err != nil || w.gone || w.foreign {
 		return err
 	}
@@ -121,7 +121,7 @@ func (w *runningJob) rebuild(ctx workflow.Context) error {
 
 // pods lists the Job's Pods; when the Job is gone or another's it notes that instead.
 func (w *runningJob) pods(ctx workflow.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
-	list, err := perform(ctx, listPods, "list pods of "+w.input.Job.Name, request, callOptions{givesWay: w.mailbox.steered})
+	list, err := perform(ctx, listPods, "list pods of "+w.reference.Name, request, callOptions{givesWay: w.mailbox.steered})
 	w.gone, w.foreign = w.gone || list.Gone, w.foreign || list.Foreign
 	return list, err
 }

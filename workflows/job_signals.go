@@ -17,37 +17,19 @@ import (
 // maxOrphans bounds the Jobs of the same name whose Pods are looked after at a time: anybody may send any UIDs.
 const maxOrphans = 10
 
-// heard is what signals have asked for and what is not done yet. What they say is not believed: it is a reason to look.
-type heard struct {
-	// look: the Job may have been edited or deleted.
-	look bool
-	// edit: a signal has said that the Job is edited, and it was not read yet.
-	edit bool
-	// told is the spec that the last word of an edit has named.
-	told *job.Spec
-	// successor is the input for another Job of the name: a successor's, or a late one for a predecessor.
-	successor *protocol.JobInput
-	// orphans are UIDs of Jobs of the same name whose Pods PodWatch reports.
-	orphans []string
-	// steering are wishes of people to suspend and resume, in their order.
-	steering wishes
-	// answers are Events about signals that nothing is made of.
-	answers []event.Event
-}
-
 // hear takes all waiting signals and carries out what they ask for.
 func (w *runningJob) hear(ctx workflow.Context) error {
 	w.take(ctx)
 	if w.planned {
 		w.observe(ctx)
 	}
-	if w.heard.reasonToLook() && w.pause.over(workflow.Now(ctx)) {
+	if w.reasonToLook() && w.pause.over(workflow.Now(ctx)) {
 		if err := w.look(ctx); err != nil {
 			return err
 		}
 	}
-	for len(w.heard.steering) > 0 && !w.gone && !w.foreign && w.pause.over(workflow.Now(ctx)) {
-		if err := w.steer(ctx, w.heard.steering[0]); err != nil {
+	for len(w.wishes) > 0 && !w.gone && !w.foreign && w.pause.over(workflow.Now(ctx)) {
+		if err := w.steer(ctx, w.wishes[0]); err != nil {
 			return err
 		}
 	}
@@ -55,9 +37,9 @@ func (w *runningJob) hear(ctx workflow.Context) error {
 }
 
 // pending reports whether something is left to be done.
-func (h *heard) pending() bool { return h.reasonToLook() || len(h.steering) > 0 }
+func (w *runningJob) pending() bool { return w.reasonToLook() || len(w.wishes) > 0 }
 
-func (h *heard) reasonToLook() bool { return h.look || h.successor != nil || len(h.answers) > 0 }
+func (w *runningJob) reasonToLook() bool { return w.stale || w.successor != nil || len(w.answers) > 0 }
 
 // take takes all waiting signals in the order of the history.
 func (w *runningJob) take(ctx workflow.Context) {
@@ -69,9 +51,9 @@ func (w *runningJob) take(ctx workflow.Context) {
 			w.takeSpec(ctx, received)
 		case protocol.DeletedSignal:
 			deleted, ok := open[protocol.Deleted](ctx, received)
-			w.heard.look = w.heard.look || ok && deleted.UID == w.input.Job.UID
+			w.stale = w.stale || ok && deleted.UID == w.reference.UID
 		case protocol.SuspendSignal, protocol.ResumeSignal:
-			w.heard.steering = w.heard.steering.and(steeringOf(ctx, received))
+			w.wishes = w.wishes.and(steeringOf(ctx, received))
 		default:
 			w.answerUnknown(ctx, received.signal)
 		}
@@ -84,9 +66,9 @@ const maxAnswers = 10
 // answerUnknown says by an Event that nothing was made of a signal. The Event goes with a look at the Job.
 func (w *runningJob) answerUnknown(ctx workflow.Context, signal string) {
 	var answer string
-	if w.unknown, answer = w.unknown.Hear(signal, steering.JobTakes, workflow.Now(ctx)); answer != "" && len(w.heard.answers) < maxAnswers {
+	if w.unknown, answer = w.unknown.Hear(signal, steering.JobTakes, workflow.Now(ctx)); answer != "" && len(w.answers) < maxAnswers {
 		workflow.GetLogger(ctx).Warn(answer)
-		w.heard.answers = append(w.heard.answers, event.Warning(event.SignalUnknown, answer))
+		w.answers = append(w.answers, event.Warning(event.SignalUnknown, answer))
 	}
 }
 
@@ -95,9 +77,9 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 	if !ok {
 		return
 	}
-	if orphaned := facts.JobUID; orphaned != w.input.Job.UID {
-		if len(w.heard.orphans) < maxOrphans && !slices.Contains(w.heard.orphans, orphaned) {
-			w.heard.orphans = append(w.heard.orphans, orphaned)
+	if orphaned := facts.JobUID; orphaned != w.reference.UID {
+		if len(w.orphans) < maxOrphans && !slices.Contains(w.orphans, orphaned) {
+			w.orphans = append(w.orphans, orphaned)
 		}
 		return
 	}
@@ -120,11 +102,11 @@ const maxEarly = 20
 
 // releaseNextOrphans releases the Pods of another Job of the same name. It gives way to whatever comes, and goes on then.
 func (w *runningJob) releaseNextOrphans(ctx workflow.Context) error {
-	orphaned := w.input.Job
-	orphaned.UID, w.heard.orphans = w.heard.orphans[0], w.heard.orphans[1:]
+	orphaned := w.reference
+	orphaned.UID, w.orphans = w.orphans[0], w.orphans[1:]
 	err := w.releaseOrphans(ctx, orphaned, w.mailbox.pending)
 	if errors.Is(err, errGaveWay) {
-		w.heard.orphans = append(w.heard.orphans, orphaned.UID)
+		w.orphans = append(w.orphans, orphaned.UID)
 		return nil
 	}
 	return err
@@ -137,13 +119,13 @@ func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
 		return
 	}
 	switch input := signal.Input; {
-	case input.Job.Namespace != w.input.Job.Namespace || input.Job.Name != w.input.Job.Name:
+	case input.Job.Namespace != w.reference.Namespace || input.Job.Name != w.reference.Name:
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another Job", "signal", received.signal, "job", input.Job.Name)
-	case input.Job.UID != w.input.Job.UID:
-		w.heard.successor = &input
+	case input.Job.UID != w.reference.UID:
+		w.successor = &input
 	case digest(input.Spec) != digest(w.spec):
 		w.hearOfEdit()
-		w.heard.look, w.heard.told = true, &input.Spec
+		w.stale, w.told = true, &input.Spec
 	}
 }
 
@@ -152,21 +134,21 @@ func (w *runningJob) look(ctx workflow.Context) error {
 	if done, err := w.raise(ctx); done {
 		return err
 	}
-	request := protocol.JobRequest{Job: w.input.Job, Digest: digest(w.spec), Events: w.heard.answers}
+	request := protocol.JobRequest{Job: w.reference, Digest: digest(w.spec), Events: w.answers}
 	if w.unread {
 		// The answer is the spec, with the defaults that no digest covers.
 		request.Digest = ""
 	}
-	result, err := perform(ctx, carryOut, "look at job "+w.input.Job.Name, request, callOptions{})
+	result, err := perform(ctx, carryOut, "look at job "+w.reference.Name, request, callOptions{})
 	if err != nil {
 		w.pause.failed(workflow.Now(ctx))
 		return w.unlessCancelled(ctx, "Looking at the Job failed", err)
 	}
 	w.pause.reset()
 	w.learn(result)
-	w.unread, w.heard.look, w.heard.edit, w.heard.answers = false, false, false, nil
+	w.unread, w.stale, w.edited, w.answers = false, false, false, nil
 	if !w.gone {
-		w.heard.successor = nil
+		w.successor = nil
 	}
 	return nil
 }
@@ -174,9 +156,9 @@ func (w *runningJob) look(ctx workflow.Context) error {
 // raise carries out the plan for an edit that wants more Pods, as it was told: its digest is compared with the Job's, so
 // that one read does for both. done is false where the Job is to be looked at first.
 func (w *runningJob) raise(ctx workflow.Context) (done bool, err error) {
-	told, now := w.heard.told, workflow.Now(ctx)
-	w.heard.told = nil
-	if told == nil || w.heard.successor != nil || now.Before(w.slowUntil) {
+	told, now := w.told, workflow.Now(ctx)
+	w.told = nil
+	if told == nil || w.successor != nil || now.Before(w.slowUntil) {
 		return false, nil
 	}
 	plan, ok := job.DecideRaise(w.state, w.spec, *told, now)
@@ -186,7 +168,7 @@ func (w *runningJob) raise(ctx workflow.Context) (done bool, err error) {
 	w.spec = *told
 	switch err = w.execute(ctx, plan); {
 	case err == nil:
-		w.heard.look, w.heard.edit = false, false
+		w.stale, w.edited = false, false
 	case errors.Is(err, errGaveWay):
 		err = nil
 	default:
@@ -204,7 +186,7 @@ func (w *runningJob) learn(result protocol.JobResult) {
 		if spec = *result.CurrentSpec; digest(spec) != digest(w.spec) {
 			w.hearOfEdit()
 		}
-		w.heard.edit = false
+		w.edited = false
 	}
 	if result.Current != nil {
 		w.state, w.spec = w.state.Reread(w.spec, spec, *result.Current)
@@ -215,8 +197,8 @@ func (w *runningJob) learn(result protocol.JobResult) {
 
 // hearOfEdit notes how the Pods are when the first word comes of an edit: what becomes of them later does not come before it.
 func (w *runningJob) hearOfEdit() {
-	if !w.heard.edit {
-		w.heard.edit, w.deleting = true, w.state.BeingDeleted()
+	if !w.edited {
+		w.edited, w.deleting = true, w.state.BeingDeleted()
 	}
 }
 
@@ -226,18 +208,18 @@ const steerBudget = 30 * time.Second
 
 // steer writes spec.suspend, so that the object, kubectl and the workflow agree.
 func (w *runningJob) steer(ctx workflow.Context, wish protocol.Wish) error {
-	request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: w.input.Job, Wish: wish}
+	request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: w.reference, Wish: wish}
 	options := callOptions{givesWay: w.mailbox.steered, budget: steerBudget}
-	result, err := perform(ctx, setSuspend, wish.Signal()+" job "+w.input.Job.Name, request, options)
+	result, err := perform(ctx, setSuspend, wish.Signal()+" job "+w.reference.Name, request, options)
 	if err != nil && !final(err) && !errors.Is(err, errGaveWay) {
 		w.pause.failed(workflow.Now(ctx))
 		return w.unlessCancelled(ctx, "Setting spec.suspend failed, to be repeated", err)
 	}
-	w.heard.steering = w.heard.steering[1:]
+	w.wishes = w.wishes[1:]
 	switch {
 	case errors.Is(err, errGaveWay):
 		w.take(ctx)
-		w.heard.steering = w.heard.steering.after(wish)
+		w.wishes = w.wishes.after(wish)
 		return nil
 	case err != nil:
 		return w.unlessCancelled(ctx, "Signal "+wish.Signal()+" was refused", err)

@@ -24,7 +24,7 @@ const (
 func (w *runningJob) describe() (protocol.JobDescription, error) {
 	shown := min(len(w.state.Pods), maxDescribedPods)
 	return protocol.JobDescription{
-		Job:             w.input.Job,
+		Job:             w.reference,
 		Spec:            w.spec,
 		Status:          w.state.Status(),
 		Pods:            w.state.Pods[:shown],
@@ -119,7 +119,7 @@ func podPhase(pod job.Pod) string {
 
 // summary names the most telling part of a plan, for the Temporal UI.
 func (w *runningJob) summary(plan job.Plan) string {
-	name := w.input.Job.Name
+	name := w.reference.Name
 	switch {
 	case plan.Terminate != "":
 		return "end the pods of " + name
