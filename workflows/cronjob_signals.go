@@ -14,7 +14,9 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-func (c *runningCronJob) reasonToLook() bool { return c.stale || c.successor != nil || len(c.looks) > 0 }
+func (c *runningCronJob) reasonToLook() bool {
+	return c.stale || c.successor != nil || len(c.looks) > 0
+}
 
 // hear takes all that was received, in the history's order, and does what it asks for.
 func (c *runningCronJob) hear(ctx workflow.Context) {
@@ -53,26 +55,16 @@ func (c *runningCronJob) takeSignals(ctx workflow.Context) {
 			c.takeSpec(ctx, received)
 		case protocol.JobSeenSignal:
 			c.hearOfRun(ctx, received)
-		case protocol.DeletedSignal:
-			deleted, ok := open[protocol.Deleted](ctx, received)
-			c.stale = c.stale || ok && deleted.UID == c.reference.UID
-		case protocol.SuspendSignal, protocol.ResumeSignal:
-			c.wishes = c.wishes.and(steeringOf(ctx, received))
-			c.goOn()
 		case protocol.TriggerSignal:
 			c.takeTrigger(ctx, received)
+		case protocol.SuspendSignal, protocol.ResumeSignal:
+			c.goOn()
+			fallthrough
 		default:
-			c.answerUnknown(ctx, received.signal)
+			for _, answer := range c.receiveCommon(ctx, received, steering.CronJobTakes) {
+				c.state = schedule.Announce(c.state, answer)
+			}
 		}
-	}
-}
-
-// answerUnknown says by an Event that nothing was made of a signal.
-func (c *runningCronJob) answerUnknown(ctx workflow.Context, signal string) {
-	var answer string
-	if c.unknown, answer = c.unknown.Hear(signal, steering.CronJobTakes, workflow.Now(ctx)); answer != "" {
-		workflow.GetLogger(ctx).Warn(answer)
-		c.state = schedule.Announce(c.state, event.Warning(event.SignalUnknown, answer))
 	}
 }
 
@@ -80,24 +72,19 @@ func (c *runningCronJob) answerUnknown(ctx workflow.Context, signal string) {
 // status on the object, which is then rewritten.
 func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 	signal, ok := open[protocol.CronJobSpec](ctx, received)
-	if !ok {
+	if !ok || !c.isAbout(ctx, signal.CronJob, protocol.CronJobInput{
+		CronJob: signal.CronJob, Spec: signal.Spec, SearchAttributes: c.searchAttributes, StatusAttributes: c.statusAttributes,
+	}) {
 		return
 	}
-	switch {
-	case signal.CronJob.CronJobWorkflowID(c.options.Cluster) != c.reference.CronJobWorkflowID(c.options.Cluster):
-		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another CronJob", "signal", received.signal, "cronjob", signal.CronJob.Name)
-	case signal.CronJob.UID != c.reference.UID:
-		c.successor = &protocol.CronJobInput{
-			CronJob: signal.CronJob, Spec: signal.Spec, SearchAttributes: c.searchAttributes, StatusAttributes: c.statusAttributes,
-		}
-	case digest(signal.Spec) != digest(c.spec):
+	edited := digest(signal.Spec) != digest(c.spec)
+	if edited {
 		c.stale = true
-		c.goOn()
-	default:
+	} else {
 		c.state = c.state.StatusUnknown()
-		if signal.Overdue {
-			c.goOn()
-		}
+	}
+	if edited || signal.Overdue {
+		c.goOn()
 	}
 }
 

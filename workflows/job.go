@@ -64,7 +64,7 @@ type runningJob struct {
 	told *job.Spec
 	// orphans are UIDs of Jobs of the same name whose Pods PodWatch reports.
 	orphans []string
-	// answers are Events about signals that nothing is made of.
+	// answers are Events about signals that nothing is made of. They go with a look at the Job.
 	answers []event.Event
 	// deleting are the Pods that were being deleted when this run of the workflow heard of the Job's last edit, nil before one.
 	deleting []string

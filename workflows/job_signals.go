@@ -49,28 +49,15 @@ func (w *runningJob) take(ctx workflow.Context) {
 			w.takeFacts(ctx, received)
 		case protocol.JobSpecSignal:
 			w.takeSpec(ctx, received)
-		case protocol.DeletedSignal:
-			deleted, ok := open[protocol.Deleted](ctx, received)
-			w.stale = w.stale || ok && deleted.UID == w.reference.UID
-		case protocol.SuspendSignal, protocol.ResumeSignal:
-			w.wishes = w.wishes.and(steeringOf(ctx, received))
 		default:
-			w.answerUnknown(ctx, received.signal)
+			w.answers = append(w.answers, w.receiveCommon(ctx, received, steering.JobTakes)...)
+			w.answers = w.answers[:min(len(w.answers), maxAnswers)]
 		}
 	}
 }
 
 // maxAnswers bounds the Events about unknown signals that wait for the API server.
 const maxAnswers = 10
-
-// answerUnknown says by an Event that nothing was made of a signal. The Event goes with a look at the Job.
-func (w *runningJob) answerUnknown(ctx workflow.Context, signal string) {
-	var answer string
-	if w.unknown, answer = w.unknown.Hear(signal, steering.JobTakes, workflow.Now(ctx)); answer != "" && len(w.answers) < maxAnswers {
-		workflow.GetLogger(ctx).Warn(answer)
-		w.answers = append(w.answers, event.Warning(event.SignalUnknown, answer))
-	}
-}
 
 func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 	facts, ok := open[protocol.PodFacts](ctx, received)
@@ -115,15 +102,8 @@ func (w *runningJob) releaseNextOrphans(ctx workflow.Context) error {
 // takeSpec takes the bridge's word that a Job has changed or is new.
 func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
 	signal, ok := open[protocol.JobSpec](ctx, received)
-	if !ok {
-		return
-	}
-	switch input := signal.Input; {
-	case input.Job.Namespace != w.reference.Namespace || input.Job.Name != w.reference.Name:
-		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another Job", "signal", received.signal, "job", input.Job.Name)
-	case input.Job.UID != w.reference.UID:
-		w.successor = &input
-	case digest(input.Spec) != digest(w.spec):
+	input := signal.Input
+	if ok && w.isAbout(ctx, input.Job, input) && digest(input.Spec) != digest(w.spec) {
 		w.hearOfEdit()
 		w.stale, w.told = true, &input.Spec
 	}

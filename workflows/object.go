@@ -1,6 +1,9 @@
 package workflows
 
 import (
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/steering"
 )
@@ -23,4 +26,37 @@ type object[Input any] struct {
 	wishes wishes
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
+}
+
+// receiveCommon takes a signal that both workflows take. It returns the Event that answers one that neither does, if it is to be answered.
+func (o *object[Input]) receiveCommon(ctx workflow.Context, received message, takes string) (answers []event.Event) {
+	switch received.signal {
+	case protocol.DeletedSignal:
+		deleted, ok := open[protocol.Deleted](ctx, received)
+		o.stale = o.stale || ok && deleted.UID == o.reference.UID
+	case protocol.SuspendSignal, protocol.ResumeSignal:
+		o.wishes = o.wishes.and(steeringOf(ctx, received))
+	default:
+		var answer string
+		if o.unknown, answer = o.unknown.Hear(received.signal, takes, workflow.Now(ctx)); answer != "" {
+			workflow.GetLogger(ctx).Warn(answer)
+			return []event.Event{event.Warning(event.SignalUnknown, answer)}
+		}
+	}
+	return nil
+}
+
+// isAbout reports whether the bridge's word of an object is about this one. An input for another one of the name is kept.
+func (o *object[Input]) isAbout(ctx workflow.Context, reference protocol.ObjectReference, input Input) bool {
+	uid := reference.UID
+	reference.UID = o.reference.UID
+	switch {
+	case reference != o.reference:
+		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another object", "name", reference.Name)
+	case uid != reference.UID:
+		o.successor = &input
+	default:
+		return true
+	}
+	return false
 }
