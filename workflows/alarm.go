@@ -62,12 +62,16 @@ type backoff struct {
 	until    time.Time
 }
 
-// failed notes one more failure and returns the pause after it.
-func (b *backoff) failed(now time.Time) time.Duration {
-	pause := min(pauseBase<<min(b.failures, 10), pauseCap)
+// failed begins a pause after a call that failed.
+func (b *backoff) failed(ctx workflow.Context, what string, err error) {
+	b.begin(workflow.Now(ctx))
+	workflow.GetLogger(ctx).Error(what, "error", err, "until", b.until)
+}
+
+// begin notes one more failure, and begins the pause after it.
+func (b *backoff) begin(now time.Time) {
+	b.until = now.Add(min(pauseBase<<min(b.failures, 10), pauseCap))
 	b.failures++
-	b.until = now.Add(pause)
-	return pause
 }
 
 // over reports whether the pause has ended.

@@ -196,6 +196,14 @@ func final(err error) bool {
 	return ok && application.NonRetryable()
 }
 
+// cancelled returns the error of a call that was cancelled with its workflow, and nil for any other.
+func cancelled(err error) error {
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	return nil
+}
+
 // standing is the namespace a workflow works for, and the weights of namespaces.
 type standing struct {
 	namespace string

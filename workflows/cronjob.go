@@ -124,7 +124,7 @@ func (c *runningCronJob) begin(ctx workflow.Context) error {
 			break
 		}
 		if !c.gone && workflow.GetInfo(ctx).GetCurrentHistoryLength() > cronJobHistoryBudget {
-			c.takeSignals(ctx)
+			c.receiveSignals(ctx)
 			if c.mayContinueAsNew(ctx) {
 				return c.continueAsNew(ctx)
 			}
@@ -146,16 +146,16 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	result, err := perform(ctx, findRuns, "find the jobs of "+c.reference.Name, request, callOptions{})
 	switch {
 	case err != nil:
-		c.failed(ctx, "Looking for the CronJob's Jobs failed", err)
+		c.pause.failed(ctx, "Looking for the CronJob's Jobs failed", err)
 		return
 	case result.Gone:
 		c.gone = true
 		return
 	case result.CurrentSpec != nil && result.CurrentSpec.Validate() != nil:
-		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
+		c.pause.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
 		return
 	case result.Created.IsZero():
-		c.failed(ctx, "The CronJob can't be planned with", errNoCreation)
+		c.pause.failed(ctx, "The CronJob can't be planned with", errNoCreation)
 		return
 	}
 	c.pause.reset()
@@ -163,7 +163,7 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	if c.reset {
 		// Temporal sends the signals again that came after the point to which the workflow was reset.
 		c.reset = false
-		c.takeSignals(ctx)
+		c.receiveSignals(ctx)
 	}
 	identity := schedule.Identity{Namespace: c.reference.Namespace, Name: c.reference.Name, UID: c.reference.UID, Created: result.Created}
 	status := ptr.Deref(result.Status, ostinatov1.CronJobStatus{})
@@ -191,7 +191,7 @@ func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, st
 	c.state, c.overtaken = anew.State, false
 	if !anew.Dropped {
 		// The status is not of the edit: its times are those of the spec before.
-		c.learn(ctx, false, spec)
+		c.applyObject(ctx, false, spec)
 	}
 	c.spec = *spec
 	if anew.Dropped {
@@ -366,7 +366,7 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 func (c *runningCronJob) finish(ctx workflow.Context) error {
 	// Pending updates get their answers.
 	_ = workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
-	if c.take(ctx); c.successor == nil {
+	if c.receive(ctx); c.successor == nil {
 		return nil
 	}
 	successor := *c.successor

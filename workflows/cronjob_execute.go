@@ -95,7 +95,7 @@ func (c *runningCronJob) startFailed(ctx workflow.Context, plan schedule.Plan, r
 		c.pause.reset()
 		return
 	}
-	c.failed(ctx, "Starting a run failed", err)
+	c.pause.failed(ctx, "Starting a run failed", err)
 }
 
 // unsettled reports whether what was heard of other runs since may keep the run of a time to come from starting: word of a Job that
@@ -153,9 +153,9 @@ func (c *runningCronJob) answeredFor(ctx workflow.Context, answer protocol.Answe
 	case !answer.Gone && answer.CurrentSpec == nil:
 		c.pause.reset()
 		return true
-	case !c.learn(ctx, answer.Gone, answer.CurrentSpec):
+	case !c.applyObject(ctx, answer.Gone, answer.CurrentSpec):
 		// Without a pause the same plan would be refused for ever.
-		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
+		c.pause.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
 	}
 	return false
 }
@@ -169,8 +169,10 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 	}
 	result, err := perform(ctx, setSuspend, "suspend "+c.reference.Name+" after failures", request, callOptions{givesWay: c.mailbox.steered})
 	switch {
+	case errors.Is(err, errGaveWay):
+		return
 	case err != nil && !final(err):
-		c.failed(ctx, "Suspending the CronJob after failures failed", err)
+		c.pause.failed(ctx, "Suspending the CronJob after failures failed", err)
 		return
 	case err != nil:
 		// The object is the truth.
@@ -182,7 +184,7 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		if result.CronJobSpec != nil && result.CronJobSpec.Suspend {
 			c.state = paused
 		}
-		news := c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec)
+		news := c.applyObject(ctx, result.Gone || result.Foreign, result.CronJobSpec)
 		switch {
 		case news:
 		case !c.toldAgain.Equal(c.state.LastFailure):

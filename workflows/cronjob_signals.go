@@ -21,13 +21,13 @@ func (c *runningCronJob) reasonToLook() bool {
 // hear takes all that was received, in the history's order, and does what it asks for.
 func (c *runningCronJob) hear(ctx workflow.Context) {
 	c.takeChildren(ctx)
-	c.take(ctx)
+	c.receive(ctx)
 	for !c.gone && !c.unread && c.pause.over(workflow.Now(ctx)) {
 		switch {
 		case c.reasonToLook() && c.behind.over(workflow.Now(ctx)):
-			c.look(ctx)
+			c.refresh(ctx)
 		case len(c.wishes) > 0:
-			c.steer(ctx, c.wishes[0])
+			c.suspend(ctx)
 		default:
 			return
 		}
@@ -35,24 +35,24 @@ func (c *runningCronJob) hear(ctx workflow.Context) {
 			// What has come meanwhile is heard when the object was read.
 			return
 		}
-		c.take(ctx)
+		c.receive(ctx)
 	}
 }
 
-// take takes what signals say and updates have asked for.
-func (c *runningCronJob) take(ctx workflow.Context) {
-	c.takeSignals(ctx)
+// receive takes what signals say and updates have asked for.
+func (c *runningCronJob) receive(ctx workflow.Context) {
+	c.receiveSignals(ctx)
 	for _, do := range c.asked {
 		do(workflow.Now(ctx))
 	}
 	c.asked, c.askedBackfills = nil, nil
 }
 
-func (c *runningCronJob) takeSignals(ctx workflow.Context) {
+func (c *runningCronJob) receiveSignals(ctx workflow.Context) {
 	for received := range c.mailbox.drain(ctx) {
 		switch received.signal {
 		case protocol.CronJobSpecSignal:
-			c.takeSpec(ctx, received)
+			c.receiveSpec(ctx, received)
 		case protocol.JobSeenSignal:
 			c.hearOfRun(ctx, received)
 		case protocol.TriggerSignal:
@@ -68,13 +68,14 @@ func (c *runningCronJob) takeSignals(ctx workflow.Context) {
 	}
 }
 
-// takeSpec takes the bridge's word that a CronJob has changed or is new. If the spec is known, the bridge misses our
+// receiveSpec takes the bridge's word that a CronJob has changed or is new. If the spec is known, the bridge misses our
 // status on the object, which is then rewritten.
-func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
+func (c *runningCronJob) receiveSpec(ctx workflow.Context, received message) {
 	signal, ok := open[protocol.CronJobSpec](ctx, received)
-	if !ok || !c.isAbout(ctx, signal.CronJob, protocol.CronJobInput{
+	input := protocol.CronJobInput{
 		CronJob: signal.CronJob, Spec: signal.Spec, SearchAttributes: c.searchAttributes, StatusAttributes: c.statusAttributes,
-	}) {
+	}
+	if !ok || !c.isAbout(ctx, signal.CronJob, input) {
 		return
 	}
 	edited := digest(signal.Spec) != digest(c.spec)
@@ -97,8 +98,8 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, received message) {
 	}
 }
 
-// look reads the CronJob and the runs said to have started or ended. A successor stays only if it is a successor.
-func (c *runningCronJob) look(ctx workflow.Context) {
+// refresh reads the CronJob and the runs said to have started or ended. A successor stays only if it is a successor.
+func (c *runningCronJob) refresh(ctx workflow.Context) {
 	request := protocol.FindRunsRequest{CronJob: c.reference, Digest: digest(c.spec), Basis: c.state.Basis, Look: c.looks}
 	result, err := perform(ctx, findRuns, "look at "+c.reference.Name, request, c.beforeNextStart(ctx, c.state))
 	if err != nil {
@@ -117,8 +118,8 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 	}
 }
 
-// learn takes what an answer says about the CronJob, and reports whether it is news: it is gone, or has another spec.
-func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.Spec) (news bool) {
+// applyObject takes what an answer says about the CronJob, and reports whether it is news: it is gone, or has another spec.
+func (c *runningCronJob) applyObject(ctx workflow.Context, gone bool, spec *schedule.Spec) (news bool) {
 	c.gone = c.gone || gone
 	if spec == nil || spec.Validate() != nil || digest(*spec) == digest(c.spec) {
 		return c.gone
@@ -130,7 +131,7 @@ func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.S
 
 // takeFound takes in the runs that were looked up.
 func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRunsResult) {
-	c.learn(ctx, result.Gone, result.CurrentSpec)
+	c.applyObject(ctx, result.Gone, result.CurrentSpec)
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
@@ -145,48 +146,23 @@ func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRun
 	}
 }
 
-// steer writes spec.suspend. Nothing starts before the API server answers.
-func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
-	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: c.reference, Basis: c.state.Basis, Wish: wish}
-	result, err := perform(ctx, setSuspend, wish.Signal()+" "+c.reference.Name, request, callOptions{givesWay: c.mailbox.steered})
+// suspend suspends or resumes the CronJob, as the first wish says. Nothing starts before the API server answers.
+func (c *runningCronJob) suspend(ctx workflow.Context) {
+	request, signal := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Basis: c.state.Basis}, c.wishes[0].Signal()
+	result, err := c.setSuspend(ctx, c.reference.Name, request, callOptions{}, c.receive)
 	switch {
-	case errors.Is(err, errGaveWay):
-		c.wishes = c.wishes[1:]
-		c.take(ctx)
-		c.wishes = c.wishes.after(wish)
-		return
-	case err != nil && !final(err):
-		c.failed(ctx, "Setting spec.suspend failed", err)
-		return
-	case err != nil:
-		// The object is the truth.
-		c.state = schedule.Announce(c.state, event.Warning("FailedUpdate",
-			"Error writing spec.suspend for signal "+wish.Signal()+": "+shortError(err)))
-		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", wish.Signal(), "error", err)
 	case result.Overtaken:
 		c.unread, c.overtaken = true, true
-		return
-	default:
-		c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec)
-		if c.gone {
-			// The wish may be about the object that took the name.
-			return
-		}
+	case err == nil:
+		c.applyObject(ctx, result.Gone || result.Foreign, result.CronJobSpec)
+	case final(err):
+		// The object is the truth.
+		c.state = schedule.Announce(c.state, event.Warning("FailedUpdate", "Error writing spec.suspend for signal "+signal+": "+shortError(err)))
 	}
-	c.wishes = c.wishes[1:]
 }
 
 // goOn ends the pauses: what was heard is reason enough to call again.
 func (c *runningCronJob) goOn() { c.pause, c.behind = backoff{}, backoff{} }
-
-// failed pauses after a call that failed, unless it gave way.
-func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {
-	if errors.Is(err, errGaveWay) {
-		return
-	}
-	pause := c.pause.failed(workflow.Now(ctx))
-	workflow.GetLogger(ctx).Error(what, "error", err, "pause", pause)
-}
 
 // shortError is an error's innermost message, fit for an Event.
 func shortError(err error) string {

@@ -34,8 +34,7 @@ func (c *runningCronJob) beforeNextStart(ctx workflow.Context, state schedule.St
 // told to do meanwhile comes first.
 func (c *runningCronJob) fellBehind(ctx workflow.Context, what string, err error) {
 	if !c.mailbox.steered() {
-		pause := c.behind.failed(workflow.Now(ctx))
-		workflow.GetLogger(ctx).Error(what, "error", err, "pause", pause)
+		c.behind.failed(ctx, what, err)
 	}
 }
 

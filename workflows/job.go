@@ -221,9 +221,9 @@ func (w *runningJob) releaseOrphans(ctx workflow.Context, gone protocol.ObjectRe
 // last takes the signals that came with the end, since none may be left unread.
 // A Job that took this one's place under the same name gets the workflow.
 func (w *runningJob) last(ctx workflow.Context) error {
-	w.take(ctx)
+	w.receive(ctx)
 	if w.successor != nil && !w.gone {
-		if err := w.look(ctx); err != nil {
+		if err := w.refresh(ctx); err != nil {
 			return err
 		}
 	}

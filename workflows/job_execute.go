@@ -43,7 +43,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol.JobResult) {
 	switch {
 	case result.Gone, result.Foreign, result.Unplanned:
-		w.learn(result)
+		w.applyObject(result)
 		return
 	case result.Matched != nil:
 		w.state = plan.Matched(*result.Matched)
@@ -60,7 +60,7 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	}
 	w.state = job.Apply(plan, report, workflow.Now(ctx))
 	if result.Current != nil {
-		w.learn(result)
+		w.applyObject(result)
 	}
 }
 
@@ -100,7 +100,7 @@ func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	case list.Matched != nil:
 		w.state = plan.Matched(*list.Matched)
 	case list.Gone, list.Foreign, list.Unplanned:
-		w.learn(protocol.JobResult{Gone: list.Gone, Foreign: list.Foreign, CurrentSpec: list.Spec})
+		w.applyObject(protocol.JobResult{Gone: list.Gone, Foreign: list.Foreign, CurrentSpec: list.Spec})
 	default:
 		w.state = plan.Terminated(list.List, asked, workflow.Now(ctx))
 	}
@@ -114,7 +114,7 @@ func (w *runningJob) rebuild(ctx workflow.Context) error {
 	if err != nil || w.gone || w.foreign {
 		return err
 	}
-	w.learn(protocol.JobResult{CurrentSpec: list.Spec})
+	w.applyObject(protocol.JobResult{CurrentSpec: list.Spec})
 	w.state = job.Reconstruct(w.state, w.spec, ptr.Deref(list.Status, w.state.Status()), list.List, asked)
 	return nil
 }

@@ -5,10 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/steering"
@@ -19,17 +17,17 @@ const maxOrphans = 10
 
 // hear takes all waiting signals and carries out what they ask for.
 func (w *runningJob) hear(ctx workflow.Context) error {
-	w.take(ctx)
+	w.receive(ctx)
 	if w.planned {
 		w.observe(ctx)
 	}
 	if w.reasonToLook() && w.pause.over(workflow.Now(ctx)) {
-		if err := w.look(ctx); err != nil {
+		if err := w.refresh(ctx); err != nil {
 			return err
 		}
 	}
 	for len(w.wishes) > 0 && !w.gone && !w.foreign && w.pause.over(workflow.Now(ctx)) {
-		if err := w.steer(ctx, w.wishes[0]); err != nil {
+		if err := w.suspend(ctx); err != nil {
 			return err
 		}
 	}
@@ -41,14 +39,14 @@ func (w *runningJob) pending() bool { return w.reasonToLook() || len(w.wishes) >
 
 func (w *runningJob) reasonToLook() bool { return w.stale || w.successor != nil || len(w.answers) > 0 }
 
-// take takes all waiting signals in the order of the history.
-func (w *runningJob) take(ctx workflow.Context) {
+// receive takes all waiting signals in the order of the history.
+func (w *runningJob) receive(ctx workflow.Context) {
 	for received := range w.mailbox.drain(ctx) {
 		switch received.signal {
 		case protocol.PodsSignal:
 			w.takeFacts(ctx, received)
 		case protocol.JobSpecSignal:
-			w.takeSpec(ctx, received)
+			w.receiveSpec(ctx, received)
 		default:
 			w.answers = append(w.answers, w.receiveCommon(ctx, received, steering.JobTakes)...)
 			w.answers = w.answers[:min(len(w.answers), maxAnswers)]
@@ -99,8 +97,8 @@ func (w *runningJob) releaseNextOrphans(ctx workflow.Context) error {
 	return err
 }
 
-// takeSpec takes the bridge's word that a Job has changed or is new.
-func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
+// receiveSpec takes the bridge's word that a Job has changed or is new.
+func (w *runningJob) receiveSpec(ctx workflow.Context, received message) {
 	signal, ok := open[protocol.JobSpec](ctx, received)
 	input := signal.Input
 	if ok && w.isAbout(ctx, input.Job, input) && digest(input.Spec) != digest(w.spec) {
@@ -109,8 +107,8 @@ func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
 	}
 }
 
-// look reads the Job: it may be gone, another controller's, or edited. A successor stays only if it is a successor.
-func (w *runningJob) look(ctx workflow.Context) error {
+// refresh reads the Job: it may be gone, another controller's, or edited. A successor stays only if it is a successor.
+func (w *runningJob) refresh(ctx workflow.Context) error {
 	if done, err := w.raise(ctx); done {
 		return err
 	}
@@ -121,11 +119,11 @@ func (w *runningJob) look(ctx workflow.Context) error {
 	}
 	result, err := perform(ctx, carryOut, "look at job "+w.reference.Name, request, callOptions{})
 	if err != nil {
-		w.pause.failed(workflow.Now(ctx))
-		return w.unlessCancelled(ctx, "Looking at the Job failed", err)
+		w.pause.failed(ctx, "Looking at the Job failed", err)
+		return cancelled(err)
 	}
 	w.pause.reset()
-	w.learn(result)
+	w.applyObject(result)
 	w.unread, w.stale, w.edited, w.answers = false, false, false, nil
 	if !w.gone {
 		w.successor = nil
@@ -152,14 +150,15 @@ func (w *runningJob) raise(ctx workflow.Context) (done bool, err error) {
 	case errors.Is(err, errGaveWay):
 		err = nil
 	default:
-		w.pause.failed(now)
-		err = w.unlessCancelled(ctx, "Carrying out an edit failed", err)
+		w.pause.begin(now)
+		workflow.GetLogger(ctx).Error("Carrying out an edit failed", "error", err)
+		err = cancelled(err)
 	}
 	return true, err
 }
 
-// learn takes what a result says about the Job object itself.
-func (w *runningJob) learn(result protocol.JobResult) {
+// applyObject takes what a result says about the Job object itself.
+func (w *runningJob) applyObject(result protocol.JobResult) {
 	w.gone, w.foreign = w.gone || result.Gone, w.foreign || result.Foreign
 	spec := w.spec
 	if result.CurrentSpec != nil && result.CurrentSpec.Validate() == nil {
@@ -182,38 +181,18 @@ func (w *runningJob) hearOfEdit() {
 	}
 }
 
-// steerBudget bounds a call that writes spec.suspend, after which the Job goes on with its Pods until the
+// suspendBudget bounds a call that writes spec.suspend, after which the Job goes on with its Pods until the
 // next: one attempt at an API server that does not answer.
-const steerBudget = 30 * time.Second
+const suspendBudget = 30 * time.Second
 
-// steer writes spec.suspend, so that the object, kubectl and the workflow agree.
-func (w *runningJob) steer(ctx workflow.Context, wish protocol.Wish) error {
-	request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: w.reference, Wish: wish}
-	options := callOptions{givesWay: w.mailbox.steered, budget: steerBudget}
-	result, err := perform(ctx, setSuspend, wish.Signal()+" job "+w.reference.Name, request, options)
-	if err != nil && !final(err) && !errors.Is(err, errGaveWay) {
-		w.pause.failed(workflow.Now(ctx))
-		return w.unlessCancelled(ctx, "Setting spec.suspend failed, to be repeated", err)
-	}
-	w.wishes = w.wishes[1:]
-	switch {
-	case errors.Is(err, errGaveWay):
-		w.take(ctx)
-		w.wishes = w.wishes.after(wish)
-		return nil
-	case err != nil:
-		return w.unlessCancelled(ctx, "Signal "+wish.Signal()+" was refused", err)
+// suspend suspends or resumes the Job, as the first wish says.
+func (w *runningJob) suspend(ctx workflow.Context) error {
+	request := protocol.SetSuspendRequest{Kind: protocol.JobKind}
+	result, err := w.setSuspend(ctx, "job "+w.reference.Name, request, callOptions{budget: suspendBudget}, w.receive)
+	if err != nil {
+		return cancelled(err)
 	}
 	w.pause.reset()
-	w.learn(protocol.JobResult{Gone: result.Gone, Foreign: result.Foreign, CurrentSpec: result.JobSpec})
-	return nil
-}
-
-// unlessCancelled logs an error that leaves things as they are.
-func (w *runningJob) unlessCancelled(ctx workflow.Context, what string, err error) error {
-	if temporal.IsCanceledError(err) {
-		return err
-	}
-	workflow.GetLogger(ctx).Error(what, "error", err)
+	w.applyObject(protocol.JobResult{Gone: result.Gone, Foreign: result.Foreign, CurrentSpec: result.JobSpec})
 	return nil
 }

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"errors"
+
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/event"
@@ -59,4 +61,28 @@ func (o *object[Input]) isAbout(ctx workflow.Context, reference protocol.ObjectR
 		return true
 	}
 	return false
+}
+
+// setSuspend writes spec.suspend as the first wish says, so that the object, kubectl and the workflow agree. receive takes what the
+// write gave way to. After an error that a repetition may change the wish waits, and so does one that may be about another object.
+func (o *object[Input]) setSuspend(
+	ctx workflow.Context, title string, request protocol.SetSuspendRequest, options callOptions, receive func(workflow.Context),
+) (protocol.SetSuspendResult, error) {
+	wish := o.wishes[0]
+	request.Object, request.Wish, options.givesWay = o.reference, wish, o.mailbox.steered
+	result, err := perform(ctx, setSuspend, wish.Signal()+" "+title, request, options)
+	switch {
+	case errors.Is(err, errGaveWay):
+		o.wishes = o.wishes[1:]
+		receive(ctx)
+		o.wishes = o.wishes.after(wish)
+	case err != nil && !final(err):
+		o.pause.failed(ctx, "Setting spec.suspend failed", err)
+	case err != nil:
+		workflow.GetLogger(ctx).Error("Setting spec.suspend was refused", "signal", wish.Signal(), "error", err)
+		fallthrough
+	case !result.Overtaken && !result.Gone && !result.Foreign:
+		o.wishes = o.wishes[1:]
+	}
+	return result, err
 }
