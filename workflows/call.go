@@ -3,8 +3,10 @@ package workflows
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -194,6 +196,15 @@ func final(err error) bool {
 	}
 	application, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && application.NonRetryable()
+}
+
+// recorded returns the value of a side effect. Only other code can have written one that can't be read: the workflow task fails
+// and is repeated until a worker can read it.
+func recorded[Value any](encoded converter.EncodedValue) (value Value) {
+	if err := encoded.Get(&value); err != nil {
+		panic(fmt.Errorf("read a recorded %T: %w", value, err))
+	}
+	return value
 }
 
 // cancelled returns the error of a call that was cancelled with its workflow, and nil for any other.

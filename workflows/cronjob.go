@@ -288,17 +288,12 @@ func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, n
 	if !schedule.NeedsEvaluation(state, c.spec, now) {
 		return state
 	}
-	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
+	evaluation := workflow.SideEffect(ctx, func(workflow.Context) any {
 		evaluation := schedule.Evaluate(c.spec, state, now)
 		evaluation.Lead = c.options.StartLead
 		return evaluation
 	})
-	var evaluation protocol.Evaluation
-	if err := recorded.Get(&evaluation); err != nil {
-		// Only other code can have written it: the task fails and is repeated until a worker can read it.
-		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.reference.Namespace, c.reference.Name, err))
-	}
-	return schedule.Take(state, c.spec, schedule.Evaluation(evaluation))
+	return schedule.Take(state, c.spec, schedule.Evaluation(recorded[protocol.Evaluation](evaluation)))
 }
 
 // answerCancellation emits an Event that says what a cancellation does.

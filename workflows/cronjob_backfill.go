@@ -3,7 +3,6 @@ package workflows
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -28,20 +27,22 @@ func (c *runningCronJob) handleBackfills(ctx workflow.Context) error {
 func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol.BackfillRequest) error {
 	asked := schedule.BackfillRequest(request)
 	mistake := asked.Mistake(c.spec, workflow.Now(ctx))
-	if mistake == "" && c.unread {
-		// The handler waits for what the times count from.
-		return nil
-	}
-	if mistake == "" && !asked.Cancel {
-		mistake = schedule.TimesBetween(c.spec, c.state, asked.From, asked.To).Mistake
-	}
-	if mistake == "" && !asked.Cancel && !asked.DryRun {
-		mistake = schedule.NoRoom(c.state, len(c.askedBackfills))
+	if mistake == "" && !asked.Cancel && !c.unread {
+		// Before the CronJob was read it is not known what the times count from: the handler waits for that.
+		mistake = c.whyNot(asked, schedule.TimesBetween(c.spec, c.state, asked.From, asked.To))
 	}
 	if mistake != "" {
 		return errors.New(mistake)
 	}
 	return nil
+}
+
+// whyNot says why a backfill of these times can't be added; empty if it can.
+func (c *runningCronJob) whyNot(asked schedule.BackfillRequest, found schedule.BackfillTimes) string {
+	if found.Mistake != "" || asked.DryRun {
+		return found.Mistake
+	}
+	return schedule.NoRoom(c.state, len(c.askedBackfills))
 }
 
 // backfill answers the update, after asking whether the object takes backfills.
@@ -70,13 +71,10 @@ func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.Backfil
 		return answer, nil
 	}
 	spec, found := c.spec, c.times(ctx, asked)
-	if found.Mistake != "" {
-		return answer, refusedBackfill(found.Mistake)
+	if mistake := c.whyNot(asked, found); mistake != "" {
+		return answer, refusedBackfill(mistake)
 	}
 	if !asked.DryRun {
-		if full := schedule.NoRoom(c.state, len(c.askedBackfills)); full != "" {
-			return answer, refusedBackfill(full)
-		}
 		c.asked = append(c.asked, func(now time.Time) { c.state = schedule.AddBackfill(c.state, spec, asked, found.Times, now) })
 		c.askedBackfills = append(c.askedBackfills, found.Times)
 	}
@@ -89,13 +87,8 @@ func refusedBackfill(why string) error {
 
 // times records the times of a range: a replay with other time zone data has the same.
 func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRequest) schedule.BackfillTimes {
-	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
+	found := workflow.SideEffect(ctx, func(workflow.Context) any {
 		return schedule.TimesBetween(c.spec, c.state, request.From, request.To)
 	})
-	var found protocol.BackfillTimes
-	if err := recorded.Get(&found); err != nil {
-		// As in evaluated.
-		panic(fmt.Errorf("read recorded times of a backfill of CronJob %s/%s: %w", c.reference.Namespace, c.reference.Name, err))
-	}
-	return schedule.BackfillTimes(found)
+	return schedule.BackfillTimes(recorded[protocol.BackfillTimes](found))
 }

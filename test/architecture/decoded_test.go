@@ -38,16 +38,14 @@ func (r *registered) RegisterActivityWithOptions(function any, _ activity.Regist
 }
 
 // decodes are the places that decode what came through Temporal into a type of package protocol.
-var decodes = regexp.MustCompile(`\b(?:open|perform|query)\[protocol\.(\w+)\]|\(result protocol\.(\w+), err error\)|Description +protocol\.(\w+)|(?:var (?:evaluation|found|reported|progress|description)|progress :=) protocol\.(\w+)`)
+var decodes = regexp.MustCompile(`\b(?:open|perform|query|recorded)\[protocol\.(\w+)\]|\(result protocol\.(\w+), err error\)|Description +protocol\.(\w+)|(?:var (?:reported|progress|description)|progress :=) protocol\.(\w+)`)
 
 // decoding are the calls that decode.
 var decoding = regexp.MustCompile(`(?:json\.Unmarshal|\.FromPayloads?|\.Details|\.Get)\([^()\n]*&[\w.]+\)|GetHeartbeatDetails\([^()\n]*\)|json\.NewDecoder\(.*\)`)
 
 // decoders are the calls that may, by file: into a type that decodes names, into text, or where the caller's type says what.
 var decoders = map[string][]string{
-	"workflows/call.go":             {".Get(ctx, &result)"},
-	"workflows/cronjob.go":          {".Get(&evaluation)"},
-	"workflows/cronjob_backfill.go": {".Get(&found)"},
+	"workflows/call.go":             {".Get(ctx, &result)", ".Get(&value)"},
 	"workflows/cronjob_children.go": {".Get(ctx, &result)", ".Details(&result)"},
 	"workflows/mailbox.go":          {".FromPayload(received.payload, &content)"},
 	"workflows/cronjob_trigger.go":  {"json.Unmarshal(data, &quoted)", "json.Unmarshal(data, &fields)"},
