@@ -108,12 +108,13 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 // run is the main loop: take what was received, act, wait. What acting needs of the stack is given back before the wait.
 func (w *runningJob) run(ctx workflow.Context) (job.Result, error) {
 	for passes := 1; ; passes++ {
-		wake, over, err := w.act(ctx, passes)
-		if over != nil {
-			return over(ctx)
+		wake, result, err := w.act(ctx, passes)
+		if result != nil {
+			return w.end(ctx, *result)
 		}
 		if wake != nil {
-			passes, err = 0, w.wait(ctx, *wake)
+			passes = 0
+			err = w.wait(ctx, *wake)
 		}
 		if err != nil {
 			return job.Result{}, err
@@ -121,18 +122,17 @@ func (w *runningJob) run(ctx workflow.Context) (job.Result, error) {
 	}
 }
 
-// act takes what was received and carries out one plan at most. It returns the wake to wait
-// for, over where the workflow is to end, and neither where it is to be called again.
-func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over func(workflow.Context) (job.Result, error), err error) {
-	switch err := cmp.Or(w.hear(ctx), ctx.Err()); {
-	case err != nil:
+// act takes what was received and carries out one plan at most. It returns the wake to wait for, the result if the workflow is to
+// end, and neither if it is to be called again.
+func (w *runningJob) act(ctx workflow.Context, passes int) (*job.Wake, *job.Result, error) {
+	if err := cmp.Or(w.hear(ctx), ctx.Err()); err != nil {
 		// The timers of a cancelled workflow go off at once: it can't wait any more.
 		return nil, nil, err
-	case w.gone:
-		return nil, w.abandon, nil
-	case w.foreign:
-		return nil, w.handOver, nil
-	case w.historyIsLong(ctx):
+	}
+	if w.gone || w.foreign {
+		return nil, new(w.state.ResultSoFar()), nil
+	}
+	if w.historyIsLong(ctx) {
 		return nil, nil, w.continueAsNew(ctx)
 	}
 	now := workflow.Now(ctx)
@@ -141,18 +141,19 @@ func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over
 	workflow.SetCurrentDetails(ctx, jobDetails(w.state, w.waiting))
 	switch {
 	case plan.Finished != nil:
-		return nil, func(ctx workflow.Context) (job.Result, error) { return w.finish(ctx, *plan.Finished) }, nil
+		return nil, plan.Finished, nil
 	case plan.Idle():
-		switch w.state = plan.Next; {
-		case len(w.early) > 0:
-			return nil, nil, nil
-		case len(w.orphans) > 0:
-			return nil, nil, w.releaseNextOrphans(ctx)
-		}
+		w.state = plan.Next
 	case passes > busyPasses:
 		return &job.Wake{At: now.Add(busyPause), Reason: "pause"}, nil, nil
 	default:
 		return nil, nil, w.attempt(ctx, plan)
+	}
+	if len(w.early) > 0 {
+		return nil, nil, nil
+	}
+	if len(w.orphans) > 0 {
+		return nil, nil, w.releaseNextOrphans(ctx)
 	}
 	return &plan.Wake, nil, nil
 }
@@ -180,8 +181,16 @@ func (w *runningJob) wait(ctx workflow.Context, wake job.Wake) error {
 	return workflow.Await(ctx, func() bool { return w.mailbox.pending() || w.alarm.ringing() })
 }
 
-// finish ends the workflow of a Job that has ended. Temporal shows the workflow of a failed Job as failed.
-func (w *runningJob) finish(ctx workflow.Context, result job.Result) (job.Result, error) {
+// end ends the workflow of a Job that has ended, or is gone: then its Pods are released first. Those of a Job that is another
+// controller's now are left as they are. Temporal shows the workflow of a failed Job as failed.
+func (w *runningJob) end(ctx workflow.Context, result job.Result) (job.Result, error) {
+	if w.gone {
+		if err := w.releaseOrphans(ctx, w.reference, nil); err != nil {
+			return result, err
+		}
+	} else if w.foreign {
+		result.Outcome = job.HandedOver
+	}
 	err := w.last(ctx)
 	if err == nil && result.Outcome == job.Failed {
 		err = temporal.NewApplicationErrorWithOptions(
@@ -190,21 +199,6 @@ func (w *runningJob) finish(ctx workflow.Context, result job.Result) (job.Result
 			temporal.ApplicationErrorOptions{NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{result}})
 	}
 	return result, err
-}
-
-// abandon ends the workflow of a Job that is gone, once its Pods are released.
-func (w *runningJob) abandon(ctx workflow.Context) (job.Result, error) {
-	if err := w.releaseOrphans(ctx, w.reference, nil); err != nil {
-		return job.Result{}, err
-	}
-	return w.state.ResultSoFar(), w.last(ctx)
-}
-
-// handOver ends the workflow of a Job that is another controller's now. Its Pods are left as they are.
-func (w *runningJob) handOver(ctx workflow.Context) (job.Result, error) {
-	result := w.state.ResultSoFar()
-	result.Outcome = job.HandedOver
-	return result, w.last(ctx)
 }
 
 // releaseOrphans releases the Pods of a Job, if it is gone. PodWatch gets the rest: one Pod must not hold up the end.
