@@ -90,6 +90,29 @@ func (l Ledger) find(job string) int {
 	return -1
 }
 
+// HasRunOf reports whether the ledger has a scheduled run of the time that has a Job.
+func (l Ledger) HasRunOf(scheduled time.Time) bool {
+	return slices.ContainsFunc(l.Entries, func(entry Entry) bool {
+		return !entry.Manual && entry.Outcome.HasJob() && entry.Scheduled.Equal(scheduled)
+	})
+}
+
+// WithSkipped returns the ledger with the rows of another one that are of scheduled times after the given one, and of runs
+// without a Job. Restored has left them out.
+func (l Ledger) WithSkipped(other Ledger, after time.Time) Ledger {
+	for _, row := range other.Entries {
+		if row.Manual || row.Outcome.HasJob() || row.Outcome == Queued || !row.Scheduled.After(after) || row.Times() == 1 && l.HasRunOf(row.Scheduled) {
+			continue
+		}
+		at := len(l.Entries)
+		for at > 0 && !l.Entries[at-1].Manual && l.Entries[at-1].Scheduled.After(row.Scheduled) {
+			at--
+		}
+		l.Entries = slices.Insert(slices.Clip(l.Entries), at, row)
+	}
+	return l.bound()
+}
+
 // Without returns the ledger without the row of one scheduled time whose run has no Job.
 func (l Ledger) Without(scheduled time.Time) Ledger {
 	l.Entries = slices.DeleteFunc(slices.Clone(l.Entries), func(entry Entry) bool {

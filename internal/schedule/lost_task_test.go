@@ -12,9 +12,13 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// overtake has the state begin anew from a status of the generation, as after the loss of the task that wrote it.
+// overtake has the state begin anew from a status: as after the loss of the task that wrote it, or after a restore if it is of a
+// later generation, by two writes.
 func (c *cluster) overtake(generation int64, status ostinatov1.CronJobStatus) *cluster {
 	status.Revision, status.ObservedGeneration = 1, generation
+	if generation > c.spec.Generation {
+		status.Revision = 2
+	}
 	read := schedule.NewState(c.state.Identity, status, c.state.Ledger, nil)
 	c.state = schedule.BeginAnew(c.state, read, status, c.spec.Generation, nil, c.now).State
 	return c
@@ -43,6 +47,23 @@ func TestAStateWhoseTaskIsLostKeeps(t *testing.T) {
 		c.overtake(c.spec.Generation, ostinatov1.CronJobStatus{})
 		c.edit(at("10:16"), func(s *schedule.Spec) { s.Suspend = false })
 		wantStrings(t, "ledger", c.ledger(), "19T10:00:00..19T10:10:00 x2 SkippedSuspended Suspended")
+	})
+	t.Run("the runs that wait", func(t *testing.T) {
+		c := newCluster(t, cronSpec("*/10 * * * *", queue), at("09:55")).at(at("10:00")).at(at("10:10")).at(at("10:20")).at(at("10:30"))
+		status := schedule.StatusOf(c.state, c.spec)
+		c.overtake(c.spec.Generation, status)
+		c.at(at("10:35"))
+		for _, minute := range []string{"10:36", "10:37", "10:38"} {
+			c.finish(batchv1.JobComplete, at(minute))
+		}
+		wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T10:10:00Z", "2016-05-19T10:20:00Z", "2016-05-19T10:30:00Z")
+	})
+	t.Run("the outcomes of times after one that may have started", func(t *testing.T) {
+		c := unclearAt(t, false)
+		c.silent = true
+		c.at(at("10:25"))
+		c.overtake(c.spec.Generation, schedule.StatusOf(c.state, c.spec))
+		wantStrings(t, "ledger", c.ledger(), "19T10:10:00 SkippedSuperseded Outage")
 	})
 	t.Run("the failures after which the CronJob is suspended", func(t *testing.T) {
 		c := newCluster(t, cronSpec("*/10 * * * *", pauseAfter(1)), at("09:55")).at(at("10:00"))

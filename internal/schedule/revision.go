@@ -124,10 +124,10 @@ type Overtaken struct {
 // BeginAnew returns what becomes of a state that the object's status has overtaken, given the state as NewState makes it from
 // the object.
 //
-// A status that is ahead by few writes, of the generation that the state knows, and that names no run that the state does not
-// know, is most often of a workflow task that was lost after these writes: what was heard is still to be done. Otherwise Temporal
-// was restored or the workflow was reset, and what it heard was carried out already. A revision that cannot have been counted up
-// to is taken over once, with nothing else.
+// A status that is ahead by few writes, of the generation that the state knows, and that names no run that the
+// state does not know, is most often of a workflow task that was lost after these writes: what was heard is still to be done.
+// Otherwise Temporal was restored or the workflow was reset, and what it heard was carried out already. A revision that cannot
+// have been counted up to is taken over once, with nothing else.
 // heard names what the workflow has heard and not done yet, for the Event that answers it.
 // generation is that of the spec which the old state was planned with.
 func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int64, heard []string, now time.Time) Overtaken {
@@ -153,9 +153,9 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 		lost = 1
 	}
 	if ahead <= lost && status.ObservedGeneration <= generation && old.knowsRunsOf(status) {
-		anew.Triggers, anew.Backfills = old.Triggers, old.Backfills
-		anew.Suspension, anew.Calendar.Former = old.Suspension, old.Calendar.Former
+		anew.Triggers, anew.Backfills, anew.Suspension = old.Triggers, old.Backfills, old.Suspension
 		anew.Forgiven = min(old.Forgiven, anew.ConsecutiveFailures)
+		anew = anew.withTimesOf(old)
 	} else {
 		result.Dropped = true
 		// The workflow may have sent more than the old state knows.
@@ -168,6 +168,32 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 	}
 	result.State = anew
 	return result
+}
+
+// withTimesOf returns the state, which was just read from the object, with the times of an earlier one that have no run by the
+// status: those that wait or come, and the outcomes of those that came after one that waits.
+func (s State) withTimesOf(old State) State {
+	settled := s.Settled
+	if settled.IsZero() {
+		// A status of batch/v1 says no more.
+		settled = s.LastScheduled
+	}
+	isOver := func(scheduled time.Time) bool {
+		return !scheduled.After(settled) || scheduled.Equal(s.LastScheduled) || s.Ledger.HasRunOf(scheduled) ||
+			slices.ContainsFunc(s.Active, func(run Run) bool { return !run.Manual && run.Scheduled.Equal(scheduled) })
+	}
+	s.Calendar = old.Calendar
+	p := &pass{state: s.clone()}
+	p.setQueue(slices.DeleteFunc(p.state.queue(), isOver))
+	calendar := &p.state.Calendar
+	calendar.Upcoming = slices.DeleteFunc(slices.Clone(calendar.Upcoming), isOver)
+	calendar.Missed = slices.DeleteFunc(calendar.Missed, func(missed MissedRuns) bool { return isOver(missed.Last) })
+	if old.Pending != nil && !isOver(old.Pending.Scheduled) {
+		p.state.Pending = old.Pending
+	}
+	p.state.Ledger = p.state.Ledger.WithSkipped(old.Ledger, settled)
+	p.state.Settled = times.Later(s.Settled, old.Settled)
+	return p.state
 }
 
 // unclearAs returns the state with what another one knows of creates that may still be carried out: no status says that.
