@@ -124,7 +124,7 @@ type Overtaken struct {
 // BeginAnew returns what becomes of a state that the object's status has overtaken, given the state as NewState makes it from
 // the object.
 //
-// A status that is ahead by few writes, of the generation that the state knows, and that names no run that the
+// A status that is ahead by few writes, of the generation that the state knows or by one write, and that names no run that the
 // state does not know, is most often of a workflow task that was lost after these writes: what was heard is still to be done.
 // Otherwise Temporal was restored or the workflow was reset, and what it heard was carried out already. A revision that cannot
 // have been counted up to is taken over once, with nothing else.
@@ -152,7 +152,8 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 		// The status does not tell which runs have ended since, as that of a CronJob of batch/v1: only one write can't have more.
 		lost = 1
 	}
-	if ahead <= lost && status.ObservedGeneration <= generation && old.knowsRunsOf(status) {
+	// The task that has written one status may have heard of an edit first.
+	if ahead <= lost && (ahead == 1 || status.ObservedGeneration <= generation) && old.knowsRunsOf(status) {
 		anew.Triggers, anew.Backfills, anew.Suspension = old.Triggers, old.Backfills, old.Suspension
 		anew.Forgiven = min(old.Forgiven, anew.ConsecutiveFailures)
 		anew = anew.withTimesOf(old)

@@ -71,7 +71,12 @@ func TestAStateThatIsOvertakenBeginsAnew(t *testing.T) {
 		}
 	})
 	generation = 2
-	edited := begin(8)
+	edited := begin(9)
+	t.Run("so does the one write of a task that has heard of an edit first", func(t *testing.T) {
+		if anew := begin(8); anew.Dropped || len(anew.State.Triggers) != 1 {
+			t.Errorf("%+v", anew)
+		}
+	})
 	generation, rows = 1, []ostinatov1.RecentRun{{Outcome: "SkippedOverlap", Manual: true}}
 	refused := begin(8)
 	rows = nil

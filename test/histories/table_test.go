@@ -106,6 +106,14 @@ func ordinary() []scenario {
 			Steps: []step{suspending(275 * time.Second), resuming(700 * time.Second)},
 		},
 		{
+			Name: "a signal right after an edit, and after one that was not announced", Spec: cron("*/5 * * * *", batchv1.AllowConcurrent),
+			Begins: at("09:59:30"), Lasts: 8 * time.Minute, Courses: []course{{Takes: 7 * time.Minute}, {Takes: 5 * time.Second}},
+			Steps: []step{
+				templated(34500 * time.Millisecond).within(), suspending(154500 * time.Millisecond).silent(),
+				templated(206500 * time.Millisecond), {At: 209500 * time.Millisecond, Does: "resume"},
+			},
+		},
+		{
 			Name: "signals right before and after the time of a run", Spec: cron("*/5 * * * *", ostinatov1.QueueConcurrent),
 			Begins: at("00:00:30"), Lasts: 20 * time.Minute, Lead: 4 * time.Second, Courses: []course{{Takes: 100 * time.Second}},
 			Steps: []step{
