@@ -31,8 +31,7 @@ const (
 	startPatience  = 2 * time.Second
 	startRetry     = 300 * time.Millisecond
 
-	// bulkTimeout bounds a bulk activity, which is rate limited and may queue: only its heartbeat reveals a lost worker.
-	bulkTimeout   = time.Hour
+	// bulkHeartbeat is longer: bulk work goes on for minutes, and its worker is busy.
 	bulkHeartbeat = 10 * time.Second
 )
 
@@ -182,7 +181,6 @@ func (c callOptions) options(ctx workflow.Context, kind kind, summary string) wo
 		options.ScheduleToCloseTimeout = c.budget
 	}
 	if c.queue != "" {
-		options.StartToCloseTimeout, options.ScheduleToCloseTimeout = bulkTimeout, 0
 		options.HeartbeatTimeout = bulkHeartbeat
 		options.RetryPolicy.MaximumInterval = 30 * time.Second
 	}

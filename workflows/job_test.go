@@ -1,12 +1,15 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +19,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -227,6 +231,20 @@ func TestRefusedPodIsTriedAgain(t *testing.T) {
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 	kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "tries", tries, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second})
+}
+
+// A plan of many Pods that has no answer for ten minutes is made anew, with what was heard meanwhile.
+func TestABulkCallHasTenMinutes(t *testing.T) {
+	kube := newJobKube(t)
+	var budgets []time.Duration
+	kube.environment.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		if info.TaskQueue == names.Cluster("").BulkTaskQueue() {
+			budgets = append(budgets, info.ScheduleToCloseTimeout, info.StartToCloseTimeout)
+		}
+	})
+	kube.after(time.Minute, kube.remove)
+	kube.mustEnd(jobSpec(50, 50), job.Deleted)
+	expect(t, "budgets of the call and of its attempt", budgets, []time.Duration{10 * time.Minute, 10 * time.Minute})
 }
 
 func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
