@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,15 +57,21 @@ func GetPodLive(ctx context.Context, client kubernetes.Interface, namespace, nam
 }
 
 // DeletePod deletes the Pod with this UID, with its own grace period. A Pod that is gone or replaced by another of its name
-// is a success; deleted is true when this call deleted it.
+// is a success; deleted is true when this call deleted it. A conflict may be an admission webhook's, so a read of the Pod tells.
 func DeletePod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (deleted bool, err error) {
-	return isDeleted(client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{
-		Preconditions: metav1.NewUIDPreconditions(string(uid)),
-	}))
+	err = client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(uid))})
+	if !apierrors.IsConflict(err) {
+		return isDeleted(err)
+	}
+	_, readErr := GetPodLive(ctx, client, namespace, name, uid)
+	if errors.Is(readErr, ErrGone) {
+		return false, nil
+	}
+	return false, cmp.Or(readErr, err)
 }
 
-// DeleteJob is DeletePod for a Job, and deletes its Pods in the background. With a resource version it leaves a Job that was
-// written since it had that one; empty means any.
+// DeleteJob deletes the Job with this UID, and its Pods in the background. A Job that is gone or replaced is a success. With a
+// resource version DeleteJob leaves a Job that was written since it had that one; empty means any.
 func DeleteJob(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, version string) (deleted bool, err error) {
 	guards := metav1.NewUIDPreconditions(string(uid))
 	if version != "" {
