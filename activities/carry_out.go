@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -23,6 +24,9 @@ import (
 // that the whole request is to be repeated. After a refused create the rest is left to the next
 // plan; failures of single Pods end nothing. Work on many Pods is rate limited (BulkQPS).
 //
+// An attempt that has made or deleted Pods, or released some, reports them, whatever has no answer then: a request that was
+// repeated until each of hundreds of writes has one would never end. The next plan does the rest.
+//
 // It may run again after it succeeded, since a lost workflow task forgets its local activities.
 // A status that is there already shows it, and its Events are not emitted twice.
 func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
@@ -33,6 +37,8 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		return protocol.JobResult{}, err
 	}
 	started := a.Clock.Now()
+	ctx, cancel := leavingAnswers(ctx)
+	defer cancel()
 	owner, result, fresh, done, err := a.plannedJob(ctx, request)
 	if done {
 		return result, err
@@ -54,28 +60,30 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		return result, nil
 	}
 	events := a.Events.besides(len(request.Events))
-	pace, _ := a.pace(len(request.Creates)+len(request.Deletes), len(request.Releases))
-	// An attempt that is given up ends with the answers to its creates, so that no Pod comes beside the next plan.
-	result.Created, result.Refused, err = a.createPods(context.WithoutCancel(ctx), owner, request.Creates, request.Status, events,
-		func(context.Context) error { return pace(ctx) })
-	if err = cmp.Or(err, ctx.Err()); err != nil || result.Refused != nil {
+	pace := a.pace(len(request.Creates)+len(request.Deletes), len(request.Releases))
+	// The answers to creates are waited for if the attempt is given up, so that no Pod comes beside the next plan.
+	result.Created, result.Refused, err = a.createPods(ctx, context.WithoutCancel(ctx), owner, request.Creates, request.Status, events, pace)
+	if err != nil || result.Refused != nil {
 		return result, err
 	}
-	pods := a.seekPods(ctx, owner, request)
-	err = eachTarget(request.Deletes, &result.Report, func(target job.Delete) (job.Report, error) {
-		return pods.act(target.UID, "", func() (report job.Report, wrote bool, err error) {
-			if err := pace(ctx); err != nil {
-				return report, false, outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
-			}
+	pods := a.seekPods(ctx, owner, request, pace)
+	report, deleted, err := eachTarget(ctx, request.Deletes, func(ctx context.Context, target job.Delete) (job.Report, error) {
+		return pods.act(ctx, target.UID, "", func() (report job.Report, wrote bool, err error) {
 			report, err = a.deletePod(ctx, owner, target, false, events)
 			return report, false, err
 		})
 	})
-	if err != nil {
+	result.Report = result.And(report)
+	acted := deleted || len(result.Created) > 0
+	if err != nil && !acted {
 		return result, err
 	}
 	if request.Status != nil {
-		if result, done, err = a.requestJobStatus(ctx, owner, fresh, request, result); err != nil || !done {
+		result, done, err = a.applyJobStatus(ctx, owner, fresh, request, result)
+		if err != nil && acted {
+			result.StatusRefused, err = clip.Message(err.Error()), nil
+		}
+		if err != nil || !done {
 			return result, err
 		}
 	} else {
@@ -83,23 +91,27 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		a.Events.on(aJob(request.Job), request.Events...)
 	}
 	result.Logs = a.readLogs(ctx, owner, request.Releases, pods)
-	err = eachTarget(request.Releases, &result.Report, func(release job.Release) (job.Report, error) {
-		return pods.act(release.UID, release.Phase, func() (report job.Report, wrote bool, err error) {
-			if err := pace(ctx); err != nil {
-				return report, false, outage(err, "wait to release Pod %s/%s", owner.Namespace, release.Name)
-			}
-			return a.releasePod(ctx, owner, release)
-		})
+	report, released, err := eachTarget(ctx, request.Releases, func(ctx context.Context, release job.Release) (job.Report, error) {
+		return pods.act(ctx, release.UID, release.Phase, func() (job.Report, bool, error) { return a.releasePod(ctx, owner, release) })
 	})
+	result.Report = result.And(report)
+	if acted || released {
+		err = nil
+	}
 	return result, err
 }
 
-// pace returns what to wait for ahead of each Pod of a request, and whether that is the limit of bulk work.
-func (a *Activities) pace(writes, releases int) (wait func(context.Context) error, bulk bool) {
-	if job.Bulk(writes, releases) {
-		return a.bulk.Wait, true
+// pace returns what to wait for ahead of each Pod of a request.
+func (a *Activities) pace(writes, releases int) func(context.Context) error {
+	if !job.Bulk(writes, releases) {
+		return atOnce
 	}
-	return atOnce, false
+	return func(ctx context.Context) error {
+		if err := a.bulk.Wait(ctx); err != nil {
+			return outage(err, "wait for the limit of bulk work")
+		}
+		return nil
+	}
 }
 
 // unplanned reports whether the Job has another spec than the plan, or a later status, and answers with both.
@@ -132,62 +144,47 @@ func matched(owner *batchv1.Job, completed job.Indexes, result *protocol.JobResu
 	return ok
 }
 
-// requestJobStatus writes the status and emits the request's Events; done is false when the result says why not. The write goes
-// on where the attempt that sent it is given up, and its Events come: the next attempt finds the status there.
-func (a *Activities) requestJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result protocol.JobResult) (protocol.JobResult, bool, error) {
-	var done bool
-	var err error
-	given, answered := result, make(chan struct{})
-	go func() {
-		defer close(answered)
-		done, err = a.applyJobStatus(ctx, owner, fresh, request, &given)
-	}()
-	select {
-	case <-ctx.Done():
-		return result, false, outage(ctx.Err(), "apply status of Job %s/%s", owner.Namespace, owner.Name)
-	case <-answered:
-		return given, done, err
-	}
-}
-
 // applyJobStatus writes the status; done is false when the result says why not. Events are emitted when the
 // write changed the status of a Job that had not ended: what ended it has emitted its own.
-func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (done bool, err error) {
-	before, after, over, err := a.writeJobStatus(ctx, owner, fresh, request, result)
+func (a *Activities) applyJobStatus(
+	ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result protocol.JobResult,
+) (_ protocol.JobResult, done bool, err error) {
+	before, after, other, err := a.writeJobStatus(ctx, owner, fresh, request)
 	refused := refusal(err)
 	switch {
-	case over:
-		return false, err
+	case other != nil:
+		return *other, false, nil
 	case errors.Is(err, k8s.ErrGone):
 		result.Gone = true
-		return false, nil
+		return result, false, nil
 	case refused != nil:
 		a.Metrics.countRefusal("JobStatus", refused)
-		return false, a.refuseStatus(ctx, owner, refused, result)
+		result, err = a.refuseStatus(ctx, owner, refused, result)
+		return result, false, err
 	case err != nil:
-		return false, outage(err, "apply status of Job %s/%s", owner.Namespace, owner.Name)
+		return result, false, outage(err, "apply status of Job %s/%s", owner.Namespace, owner.Name)
 	case apiequality.Semantic.DeepEqual(before.Status, after.Status):
-		return true, nil
+		return result, true, nil
 	}
 	a.Metrics.countStatus(before, after, request.Handled)
 	if claim.Finished(before) == nil {
 		a.Events.on(aJob(request.Job), request.Events...)
 	}
-	return true, nil
+	return result, true, nil
 }
 
 // refuseStatus reports the refusal and the Job as it now is, so that the next plan starts from there.
-func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refused *protocol.Refusal, result *protocol.JobResult) error {
+func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refused *protocol.Refusal, result protocol.JobResult) (protocol.JobResult, error) {
 	current, err := k8s.GetJob(ctx, a.Kubernetes, owner.Namespace, owner.Name, owner.UID)
 	switch {
 	case errors.Is(err, k8s.ErrGone):
 		result.Gone = true
-		return nil
+		return result, nil
 	case err != nil:
-		return outage(err, "get Job %s/%s, which refused its status", owner.Namespace, owner.Name)
+		return result, outage(err, "get Job %s/%s, which refused its status", owner.Namespace, owner.Name)
 	}
 	result.StatusRefused, result.Current, result.CurrentSpec = refused.Message, &current.Status, ptr.To(a.specOf(current))
-	return nil
+	return result, nil
 }
 
 // plannedJob reads the Job of a request; done says that the answer is given already. No live read is needed where the
@@ -206,21 +203,28 @@ func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest
 	return owner, result, live, done || err == nil && a.unplanned(owner, request, &result), err
 }
 
-// writeJobStatus writes the status, unless the Job was read from the cache and turns out not to be the planned one:
-// then done is set and the result says so.
-func (a *Activities) writeJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (before, after *batchv1.Job, done bool, err error) {
-	if fresh == cached {
-		after, err = k8s.WriteJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
-		if !apierrors.IsConflict(err) {
-			return owner, after, false, err
+// statusAttempts bounds how often a status is merged anew with what another writer has put on the Job.
+const statusAttempts = 5
+
+// writeJobStatus writes the status, unless other says that the Job is not the planned one any more. Where Pods were made or
+// deleted by the plan, its status is written all the same.
+func (a *Activities) writeJobStatus(
+	ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest,
+) (before, after *batchv1.Job, other *protocol.JobResult, err error) {
+	for attempt := 1; ; attempt++ {
+		after, err = write(ctx, func(ctx context.Context) (*batchv1.Job, error) {
+			return k8s.WriteJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
+		})
+		if !apierrors.IsConflict(err) || attempt == statusAttempts {
+			return owner, after, nil, err
 		}
-		var current protocol.JobResult
-		owner, current, done, err = a.jobFor(ctx, request.Job, live)
-		if err != nil || done || a.unplanned(owner, request, &current) {
-			*result = current
-			return nil, nil, true, err
+		current, answer, done, err := a.jobFor(ctx, request.Job, live)
+		if err != nil {
+			return nil, nil, nil, err
 		}
+		if done || fresh == cached && a.unplanned(current, request, &answer) {
+			return nil, nil, &answer, nil
+		}
+		owner = current
 	}
-	before, after, err = k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
-	return before, after, false, err
 }

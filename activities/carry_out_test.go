@@ -195,9 +195,10 @@ func TestRefusedCreateIsData(t *testing.T) {
 		"bad request":           {apierrors.NewBadRequest("no"), ledger.RefusedOtherwise, false},
 		"namespace terminating": {terminatingNamespace(), ledger.NamespaceTerminating, true},
 		"namespace gone":        {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), ledger.NamespaceTerminating, true},
-		// Both may be one Pod's alone, and must not hold up the whole Job.
-		"webhook that is away":         {apierrors.NewInternalError(errors.New("webhook")), ledger.RefusedOtherwise, false},
-		"conflict with another writer": {apierrors.NewConflict(pods, "x", errors.New("modified")), ledger.RefusedOtherwise, false},
+		// These may be one Pod's alone, and must not hold up the whole Job.
+		"webhook that is away":     {apierrors.NewInternalError(errors.New(`failed calling webhook "x"`)), ledger.RefusedOtherwise, false},
+		"a quota that others used": {apierrors.NewConflict(corev1.Resource("resourcequotas"), "x", errors.New("modified")), ledger.RefusedOtherwise, false},
+		"what may have made it":    {apierrors.NewInternalError(errors.New("etcd")), ledger.ServerError, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

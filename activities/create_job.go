@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,27 +14,16 @@ import (
 	"ostinato.dev/ostinato/internal/ledger"
 )
 
-// createTimeout is longer than the API server works on a create: 34 s.
-const createTimeout = 40 * time.Second
-
 // createJob creates the run's Job or finds it made by an earlier attempt. It leaves the Event of a new one to the caller. The
 // create outlasts a cancellation of the attempt, which ends with the answer to it.
 func (s *startAttempt) createJob(ctx context.Context) (stored *batchv1.Job, isNew bool, err error) {
 	cronJob, start := s.object, s.request.Start
 	wanted := k8s.RenderJob(cronJob, start, s.jobWorkflow(cronJob.Namespace, start.Name))
 	// A Job's name keeps it from being made twice only as long as it is there.
-	owned, release, err := owned(context.WithoutCancel(ctx))
-	if err != nil {
-		return nil, false, err
-	}
-	defer release()
-	if err := ctx.Err(); err != nil {
-		return nil, false, err
-	}
-	owned, cancel := context.WithTimeout(owned, createTimeout)
-	defer cancel()
-	s.sent = true
-	created, err := s.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
+	created, err := write(ctx, func(ctx context.Context) (*batchv1.Job, error) {
+		s.sent = true
+		return s.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(ctx, wanted, metav1.CreateOptions{})
+	})
 	switch {
 	case err == nil:
 		if !start.Manual {

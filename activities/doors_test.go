@@ -151,8 +151,14 @@ func TestWithoutAListNoPodIsSaidToBeGone(t *testing.T) {
 		request.Deletes = append(request.Deletes, job.Delete{Name: fmt.Sprintf("d%d", n), UID: fmt.Sprintf("d%d", n)})
 	}
 	request.Deletes = append(request.Deletes, job.Delete{Name: "a", UID: "a-uid"})
-	if result, err := run[protocol.JobResult](s, protocol.CarryOutActivity, request); err == nil {
-		t.Fatalf("the outage is no error: %+v", result)
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, request)
+	if gone, open := len(result.Vanished), len(result.Failures); gone == 100 || gone+open != 101 || slices.Contains(result.Vanished, "a-uid") {
+		t.Errorf("%d Pods are said to be gone, and %d to have no answer", gone, open)
+	}
+	for _, failure := range result.Failures {
+		if !failure.Unclear {
+			t.Errorf("a Pod that no list has judged: %+v", failure)
+		}
 	}
 }
 

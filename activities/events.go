@@ -22,8 +22,8 @@ import (
 )
 
 // Recorders emit Events, asynchronously: a slow API server loses Events rather than delays a run. An attempt emits Events
-// for what it has done, and not for what it finds done: the Event of a write whose answer never came is lost. The create of
-// a Pod and the write of a Job's status wait for their answers (requestPod, requestJobStatus).
+// for what it has done, and not for what it finds done: the Event of a write whose answer never came is lost. The writes of a
+// Job's plan wait for their answers (write).
 type Recorders struct {
 	CronJobs record.EventRecorder
 	Jobs     record.EventRecorder

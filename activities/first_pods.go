@@ -60,9 +60,11 @@ func (a *Activities) first(stored *batchv1.Job) []job.Create {
 	return creates
 }
 
+// createFirst leaves what has no answer when the context ends: such a create goes on, and outlasts the lease of the attempt.
 func (a *Activities) createFirst(ctx context.Context, stored *batchv1.Job, creates []job.Create) []job.CreatedPod {
+	ctx = context.WithValue(ctx, leaseKey{}, nil)
 	events := a.Events.besides(0)
 	events.noWarnings = true
-	created, _, _ := a.createPods(ctx, stored, creates, nil, events, atOnce)
+	created, _, _ := a.createPods(ctx, ctx, stored, creates, nil, events, atOnce)
 	return created
 }

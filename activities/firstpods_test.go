@@ -4,13 +4,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -59,6 +65,30 @@ func (s *stage) pods() []corev1.Pod {
 
 func parallel(cronJob *ostinatov1.CronJob, pods int32) {
 	cronJob.Spec.JobTemplate.Spec.Parallelism, cronJob.Spec.JobTemplate.Spec.Completions = &pods, &pods
+}
+
+// An admission webhook may take half a minute. The start is over after a second; the create of the Pod goes on, since admission
+// counts one that was broken off against quotas.
+func TestTheCreateOfAFirstPodOutlastsTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(scheduled))
+		cronJob := helloCronJob()
+		cronJob.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "hello"}
+		s := newStage(t, nil, []*ostinatov1.CronJob{cronJob}, func(o *activities.Options) { o.Heartbeats = &cancelling{} })
+		api := s.slowDown()
+		environment := s.environment()
+		environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{asking.Interceptor(s.by), &reporting{timeout: 4 * time.Second}}})
+		result, err := runIn[protocol.StartRunResult](s, environment, protocol.StartRunActivity, startRequest())
+		if err != nil || result.Started == nil || len(result.Started.Pods) != 0 {
+			t.Fatalf("result %+v, error %v", result, err)
+		}
+		time.Sleep(30 * time.Second)
+		close(api.may)
+		synctest.Wait()
+		if made := len(s.pods()); made != 1 {
+			t.Errorf("%d Pods", made)
+		}
+	})
 }
 
 // What the API server refuses of them is the Job workflow's to say: the run has started.

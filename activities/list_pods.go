@@ -128,7 +128,9 @@ func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 
 // carryOut writes to the Pod what the verdict asks for, and lists it.
 func (c *census) carryOut(ctx context.Context, verdict claim.Verdict, pod *corev1.Pod, asked bool) error {
-	stored, err := k8s.CarryOut(ctx, c.Kubernetes, verdict, c.Activities.owner(c.owner), pod)
+	stored, err := write(ctx, func(ctx context.Context) (*corev1.Pod, error) {
+		return k8s.CarryOut(ctx, c.Kubernetes, verdict, c.Activities.owner(c.owner), pod)
+	})
 	if err != nil {
 		return outage(err, "%v Pod %s/%s", verdict, pod.Namespace, pod.Name)
 	}

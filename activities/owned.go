@@ -20,6 +20,9 @@ type Heartbeater interface {
 
 type leaseKey struct{}
 
+// writeTimeout is longer than the API server works on a write: 34 s.
+const writeTimeout = 40 * time.Second
+
 // keep reports now and then that the attempt goes on, until it is stopped, and keeps its lease for
 // owned: an attempt that was cancelled ends with the answers to what it has sent. A local attempt reports nothing: it ends with
 // its context.
@@ -78,4 +81,29 @@ func owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	return ctx, cancel, nil
+}
+
+// write sends one write of an attempt that has its call for certain and was not given up. What was sent outlasts a cancellation
+// of the attempt, which ends with the answer: no write arrives beside the next plan.
+func write[Answer any](ctx context.Context, send func(context.Context) (Answer, error)) (answer Answer, err error) {
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	sending, release, err := owned(sending)
+	if err != nil {
+		return answer, err
+	}
+	defer release()
+	if err := ctx.Err(); err != nil {
+		return answer, err
+	}
+	return send(sending)
+}
+
+// leavingAnswers ends an attempt early enough for the answers to what it has sent, if it has time for much else. A local attempt
+// has not.
+func leavingAnswers(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, bounded := ctx.Deadline(); bounded && time.Until(deadline) > 2*writeTimeout {
+		return context.WithDeadline(ctx, deadline.Add(-writeTimeout))
+	}
+	return context.WithCancel(ctx)
 }

@@ -50,7 +50,7 @@ func TestBulkCreateReportsAnOutage(t *testing.T) {
 
 func TestBulkReleaseReportsAnOutage(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
-	s.refuse("patch", "pods", 1, errors.New("connection refused"))
+	s.refuse("patch", "pods", 2, errors.New("connection refused"))
 	request := protocol.JobRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}, {Name: "gone", UID: "gone-uid"}}}
 	if _, err := run[protocol.JobResult](s, protocol.CarryOutActivity, request); err == nil {
 		t.Fatal("the outage is no error")

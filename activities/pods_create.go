@@ -1,10 +1,10 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,10 +26,11 @@ const parallelRequests = 32
 // createPods creates Pods in batches of 1, 2, 4, ... as upstream does (parity 2.10 e), so that a refused template costs
 // one request and not hundreds. No batch follows one with a refusal or an error. It returns the Pods that exist, and
 // the first refusal: one that a person has to do something about before that of a name that is taken. planned is the
-// status that is to be written with the Pods; it may be nil. before is called ahead of each request.
+// status that is to be written with the Pods; it may be nil. pace is waited for ahead of each request, and the answers as long
+// as their own context lasts. Without an answer to one, an error comes if no Pod was made, else a refusal.
 func (a *Activities) createPods(
-	ctx context.Context, owner *batchv1.Job, creates []job.Create, planned *batchv1.JobStatus, events *announcer,
-	before func(context.Context) error,
+	ctx, answers context.Context, owner *batchv1.Job, creates []job.Create, planned *batchv1.JobStatus, events *announcer,
+	pace func(context.Context) error,
 ) (created []job.CreatedPod, refused *protocol.Refusal, err error) {
 	type outcome struct {
 		made    *job.CreatedPod
@@ -42,10 +43,9 @@ func (a *Activities) createPods(
 		rest = rest[len(batch):]
 		var outcomes []outcome
 		outcomes, err = gather(batch, func(create job.Create) (one outcome, err error) {
-			if err := before(ctx); err != nil {
-				return one, outage(err, "wait to create Pod %s/%s", owner.Namespace, create.Name)
+			if err = pace(ctx); err == nil {
+				one.made, one.refused, err = a.createPod(ctx, answers, owner, create, look, planned, events)
 			}
-			one.made, one.refused, err = a.createPod(ctx, owner, create, look, planned, events)
 			return one, err
 		})
 		for _, one := range outcomes {
@@ -57,11 +57,21 @@ func (a *Activities) createPods(
 			}
 		}
 	}
+	if err != nil && len(created) > 0 {
+		return created, unclear(err), nil
+	}
 	return created, refused, err
 }
 
+// unclear is the Refusal of a create that may have been carried out.
+func unclear(err error) *protocol.Refusal {
+	return refuse(ledger.ServerError, "%s", clip.Message(err.Error()))
+}
+
 // createPod creates one Pod or finds it made by an earlier attempt. With look, it looks for the Pod first.
-func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, look bool, planned *batchv1.JobStatus, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
+func (a *Activities) createPod(
+	ctx, answers context.Context, owner *batchv1.Job, create job.Create, look bool, planned *batchv1.JobStatus, events *announcer,
+) (*job.CreatedPod, *protocol.Refusal, error) {
 	if look {
 		if made, _ := a.madeBefore(ctx, owner, create.Name, k8s.FromCache); made != nil {
 			return made, nil, nil
@@ -69,7 +79,7 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	}
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidenceOf(ctx, owner.Namespace).level)
-	pod, err := a.requestPod(ctx, owner, rendered, func() {
+	pod, err := a.requestPod(ctx, answers, owner, rendered, func() {
 		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
 		events.on(jobSubject(owner), event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
 	})
@@ -89,7 +99,11 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 		}
 		return made, nil, nil
 	}
-	refused := refusal(err)
+	var refused *protocol.Refusal
+	if concernsOne(err) {
+		// It may be an admission webhook that does not answer: the other Pods are worth trying.
+		refused = cmp.Or(refusedCreate(err), unclear(err))
+	}
 	if refused != nil {
 		// Quota is judged before the name: the Pod that uses it up may be this one, made by an attempt that got no answer.
 		if made, _ := a.madeBefore(ctx, owner, create.Name, metav1.GetOptions{}); made != nil {
@@ -97,10 +111,6 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 		}
 	}
 	a.Metrics.countCreate(owner, planned, create, resultFailed)
-	if refused == nil && concernsOne(err) {
-		// An admission webhook that does not answer, say: the rest goes on.
-		refused = refuse(ledger.RefusedOtherwise, "%s", clip.Message(err.Error()))
-	}
 	// A terminating namespace, as upstream has it, and an API server that was not reached get no Event.
 	if answered(err) && (refused == nil || refused.Reason != ledger.NamespaceTerminating) {
 		events.on(jobSubject(owner), event.Warning(event.FailedCreate, fmt.Sprintf("Error creating: %v", err)))
@@ -112,25 +122,22 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	return nil, nil, outage(err, "create Pod %s/%s", owner.Namespace, create.Name)
 }
 
-// podRequestTimeout bounds a create: an admission webhook may take thirty seconds.
-const podRequestTimeout = 30 * time.Second
-
 // requestPod creates a Pod, and calls created where it did. The request goes on when the attempt that sent it is over, and
 // the next attempt waits for its answer: a create that a client breaks off behind admission uses up quota for minutes
 // without a Pod, and no attempt emits the Event of a create that succeeds.
-func (a *Activities) requestPod(ctx context.Context, owner *batchv1.Job, pod *corev1.Pod, created func()) (*corev1.Pod, error) {
+func (a *Activities) requestPod(ctx, answers context.Context, owner *batchv1.Job, pod *corev1.Pod, created func()) (*corev1.Pod, error) {
 	answer := a.podRequests.DoChan(fmt.Sprintf("%s/%s/%s", pod.Namespace, owner.UID, pod.Name), func() (any, error) {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), podRequestTimeout)
-		defer cancel()
-		stored, err := a.Kubernetes.CoreV1().Pods(pod.Namespace).Create(limited, pod, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
+		stored, err := write(ctx, func(ctx context.Context) (*corev1.Pod, error) {
+			return a.Kubernetes.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
+		})
 		if err == nil {
 			created()
 		}
 		return stored, err
 	})
 	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-answers.Done():
+		return nil, answers.Err()
 	case given := <-answer:
 		return given.Val.(*corev1.Pod), given.Err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,15 +22,29 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// eachTarget acts on Pods of a Job, some at a time, and adds to the report what the next plan has to know of them.
-func eachTarget[Target any](targets []Target, report *job.Report, act func(Target) (job.Report, error)) error {
-	findings, err := gather(targets, act)
+// maxUnanswered is how many Pods of a request may be without an answer before no other is tried: one request in a hundred
+// that has none holds up few others, and an API server that is away is not asked for each Pod.
+const maxUnanswered = 10
+
+// eachTarget acts on Pods of a Job, some at a time, and reports what the next plan has to know of them. The first error is that
+// of a Pod without an answer, which is in the report too; answered says that others have one.
+func eachTarget[Target any](
+	ctx context.Context, targets []Target, act func(context.Context, Target) (job.Report, error),
+) (report job.Report, answered bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var open atomic.Int32
+	findings, err := gather(targets, func(target Target) (job.Report, error) {
+		found, err := act(ctx, target)
+		if err != nil && open.Add(1) == maxUnanswered {
+			stop()
+		}
+		return found, err
+	})
 	for _, found := range findings {
-		report.Vanished = append(report.Vanished, found.Vanished...)
-		report.Unexpected = append(report.Unexpected, found.Unexpected...)
-		report.Failures = append(report.Failures, found.Failures...)
+		report = report.And(found)
 	}
-	return err
+	return report, int(open.Load()) < len(targets), err
 }
 
 func vanished(uid string) job.Report { return job.Report{Vanished: []string{uid}} }
@@ -43,14 +58,20 @@ func foreign(pod *corev1.Pod) job.Report {
 	return unexpected(job.PodFact{Name: fact.Name, UID: fact.UID, Version: fact.Version, Disowned: true})
 }
 
-// failed reports an error of what was being done to one Pod. What concerns that Pod only
-// is data; else the error comes back, as an outage.
+// failed reports an error of what was being done to one Pod. What concerns that Pod only is data; else the error comes back
+// too, as an outage.
 func failed(failure job.PodFailure, err error, doing string, arguments ...any) (job.Report, error) {
 	if !concernsOne(err) {
-		return job.Report{}, outage(err, doing, arguments...)
+		return unanswered(failure, outage(err, doing, arguments...))
 	}
 	failure.Message = clip.Message(err.Error())
 	return job.Report{Failures: []job.PodFailure{failure}}, nil
+}
+
+// unanswered reports that what was being done to one Pod has no answer.
+func unanswered(failure job.PodFailure, err error) (job.Report, error) {
+	failure.Message, failure.Unclear = clip.Message(err.Error()), true
+	return job.Report{Failures: []job.PodFailure{failure}}, err
 }
 
 // deletePod deletes one Pod of the Job, uncounted if the target says so. A Pod that is not the Job's is left alone, and so is
@@ -78,7 +99,7 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 		case running && claim.Ended(pod), target.Release && claim.Ended(pod) && claim.Tracked(pod):
 			return unexpected(k8s.PodFact(pod)), nil
 		case target.Release && claim.Tracked(pod):
-			err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, true)
+			_, err = a.releaseReadPod(ctx, pod, true)
 			if apierrors.IsConflict(err) && attempt < releaseAttempts {
 				target.Version = 0
 				pod, err = k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
@@ -94,7 +115,9 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 		// An earlier attempt has deleted it, or another client has.
 		return job.Report{}, nil
 	}
-	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
+	deleted, err := write(ctx, func(ctx context.Context) (bool, error) {
+		return k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
+	})
 	switch {
 	case err != nil:
 		return a.deleteFailed(owner, job.PodFailure{UID: target.UID, Released: target.Release}, target.Name, err, events)
@@ -133,7 +156,9 @@ const releaseAttempts = 5
 // releasePod removes the tracking finalizer of a Pod of the Job whose fate is recorded, unless its phase is not the
 // counted one. Nearly always one request does and tests it all; wrote says that it did.
 func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release) (report job.Report, wrote bool, err error) {
-	after, err := k8s.ReleaseTrackedPod(ctx, a.Kubernetes, owner, release.Name, types.UID(release.UID), release.Phase)
+	after, err := write(ctx, func(ctx context.Context) (*corev1.Pod, error) {
+		return k8s.ReleaseTrackedPod(ctx, a.Kubernetes, owner, release.Name, types.UID(release.UID), release.Phase)
+	})
 	wrote = after != nil
 	if err == nil && after == nil {
 		report, err = a.releaseExamined(ctx, owner, release)
@@ -162,10 +187,16 @@ func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, re
 		case !claim.Tracked(pod) && !(claim.Ended(pod) && claim.Watched(pod)):
 			return job.Report{}, nil
 		}
-		if err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, false); !apierrors.IsConflict(err) || attempt == releaseAttempts {
+		if _, err = a.releaseReadPod(ctx, pod, false); !apierrors.IsConflict(err) || attempt == releaseAttempts {
 			return job.Report{}, err
 		}
 	}
+}
+
+func (a *Activities) releaseReadPod(ctx context.Context, pod *corev1.Pod, removed bool) (*corev1.Pod, error) {
+	return write(ctx, func(ctx context.Context) (*corev1.Pod, error) {
+		return k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, removed)
+	})
 }
 
 // owns reports whether the Job controls the Pod, so that it may be read, deleted and released

@@ -46,7 +46,7 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 			return nil
 		}
 		return func() error {
-			done, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, claim.Ended(pod))
+			done, err := a.releaseUncounted(ctx, pod)
 			mutex.Lock()
 			defer mutex.Unlock()
 			switch {

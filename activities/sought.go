@@ -51,9 +51,13 @@ func (s *sought[Found]) look(uid string) (found Found, there, judged bool, err e
 }
 
 // soughtPods are the Pods that a request about a Job names.
-type soughtPods struct{ *sought[job.PodFact] }
+type soughtPods struct {
+	*sought[job.PodFact]
+	// pace is to be waited for ahead of each.
+	pace func(context.Context) error
+}
 
-func (a *Activities) seekPods(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest) soughtPods {
+func (a *Activities) seekPods(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest, pace func(context.Context) error) soughtPods {
 	named := sets.New[string]()
 	for _, target := range request.Deletes {
 		named.Insert(target.UID)
@@ -61,7 +65,7 @@ func (a *Activities) seekPods(ctx context.Context, owner *batchv1.Job, request p
 	for _, release := range request.Releases {
 		named.Insert(release.UID)
 	}
-	return soughtPods{seek(func() (map[string]job.PodFact, error) { return a.podsNamed(ctx, owner, named) })}
+	return soughtPods{seek(func() (map[string]job.PodFact, error) { return a.podsNamed(ctx, owner, named) }), pace}
 }
 
 // podsNamed lists the Pods of the Job and returns the named ones: by its selector, and by the label of its watch, which a Pod
@@ -110,13 +114,18 @@ func (s soughtPods) refuted(uid string, phase corev1.PodPhase) (*job.Report, err
 
 // act acts on a Pod, unless a list refutes the request. With wrote, the Pod was there to be written to: if it is gone by
 // that, it has not strayed.
-func (s soughtPods) act(uid string, phase corev1.PodPhase, act func() (report job.Report, wrote bool, err error)) (job.Report, error) {
+func (s soughtPods) act(
+	ctx context.Context, uid string, phase corev1.PodPhase, act func() (report job.Report, wrote bool, err error),
+) (job.Report, error) {
 	refuted, err := s.refuted(uid, phase)
-	if err != nil {
-		return job.Report{}, err
-	}
 	if refuted != nil {
 		return *refuted, nil
+	}
+	if err == nil {
+		err = s.pace(ctx)
+	}
+	if err != nil {
+		return unanswered(job.PodFailure{UID: uid}, err)
 	}
 	report, wrote, err := act()
 	if !wrote && len(report.Vanished)+len(report.Unexpected) > 0 {

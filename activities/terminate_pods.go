@@ -1,11 +1,11 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +31,8 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	if err != nil {
 		return protocol.PodList{}, invalidRequest(err)
 	}
+	ctx, cancel := leavingAnswers(ctx)
+	defer cancel()
 	owner, answer, done, err := a.jobToTerminate(ctx, request)
 	if err != nil || done {
 		return answer, err
@@ -45,9 +47,9 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	if err != nil {
 		return protocol.PodList{}, err
 	}
-	var report job.Report
 	targets := request.Termination.Targets(census.facts, request.Undecided, request.Deleting)
-	if answer, done, err = a.endPods(ctx, owner, request, targets, &report); err != nil || done {
+	answer, done, report, err := a.endPods(ctx, owner, request, targets)
+	if err != nil || done {
 		return answer, err
 	}
 	census.facts = terminated(census.facts, targets, report)
@@ -57,38 +59,35 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	return list, nil
 }
 
-// endPods deletes the Pods. If there are many, it reads the Job again now and then. done says that the rest stay; answer says why.
+// endPods deletes the Pods, and looks at the Job in between. done says that the rest stay; answer says why. An error means that
+// a Pod has no answer: the next attempt lists the Pods, and ends the rest.
 func (a *Activities) endPods(
-	ctx context.Context, owner *batchv1.Job, request protocol.TerminatePodsRequest, targets []job.Delete, report *job.Report,
-) (answer protocol.PodList, done bool, _ error) {
+	ctx context.Context, owner *batchv1.Job, request protocol.TerminatePodsRequest, targets []job.Delete,
+) (answer protocol.PodList, done bool, report job.Report, err error) {
 	events := a.Events.besides(0)
-	pace, many := a.pace(len(targets), 0)
-	var begun atomic.Int64
-	var over atomic.Bool
-	end := func(target job.Delete) (job.Report, error) {
-		if many && begun.Add(1)%betweenLooks == 0 {
-			if _, late, edited, err := a.jobToTerminate(ctx, request); err != nil {
+	pace := a.pace(len(targets), 0)
+	for rest := targets; len(rest) > 0; {
+		some := rest[:min(betweenLooks, len(rest))]
+		rest = rest[len(some):]
+		found, answered, failure := eachTarget(ctx, some, func(ctx context.Context, target job.Delete) (job.Report, error) {
+			if err := pace(ctx); err != nil {
 				return job.Report{}, err
-			} else if edited && over.CompareAndSwap(false, true) {
-				answer, done = late, true
+			}
+			return a.deletePod(ctx, owner, target, true, events)
+		})
+		report = report.And(found)
+		err = cmp.Or(err, failure)
+		if !answered {
+			break
+		}
+		if len(rest) > 0 {
+			_, late, edited, failure := a.jobToTerminate(ctx, request)
+			if failure != nil || edited {
+				return late, true, report, failure
 			}
 		}
-		if over.Load() {
-			return job.Report{}, nil
-		}
-		if err := pace(ctx); err != nil {
-			return job.Report{}, outage(err, "wait for the limit of bulk work")
-		}
-		return a.deletePod(ctx, owner, target, true, events)
 	}
-	err := eachTarget(targets, report, func(target job.Delete) (job.Report, error) {
-		found, err := end(target)
-		if err != nil {
-			over.Store(true)
-		}
-		return found, err
-	})
-	return answer, done, err
+	return answer, done, report, err
 }
 
 // letGo releases the Pods of a Job whose namespace is being deleted, uncounted: the Job goes when
@@ -103,7 +102,7 @@ func (a *Activities) letGo(ctx context.Context, owner *batchv1.Job) error {
 			return nil
 		}
 		return func() error {
-			if _, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, claim.Ended(pod)); err != nil {
+			if _, err := a.releaseUncounted(ctx, pod); err != nil {
 				return outage(err, "release Pod %s/%s, whose namespace is being deleted", pod.Namespace, pod.Name)
 			}
 			return nil
@@ -113,6 +112,13 @@ func (a *Activities) letGo(ctx context.Context, owner *batchv1.Job) error {
 		return err
 	}
 	return outage(errors.New("the namespace is being deleted"), "end Pods of Job %s/%s", owner.Namespace, owner.Name)
+}
+
+// releaseUncounted removes the tracking finalizer of a Pod; done is false where the Pod is gone.
+func (a *Activities) releaseUncounted(ctx context.Context, pod *corev1.Pod) (done bool, err error) {
+	return write(ctx, func(ctx context.Context) (bool, error) {
+		return k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, claim.Ended(pod))
+	})
 }
 
 // jobToTerminate reads the Job; done says that the answer is given already.

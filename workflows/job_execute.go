@@ -51,12 +51,12 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	}
 	report := result.Report
 	if refused := result.Refused; refused != nil {
-		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", refused.Reason, "message", refused.Message)
+		workflow.GetLogger(ctx).Warn("Pods not created", "reason", refused.Reason, "message", refused.Message)
 		report.CreateRefused = refused.Reason + ": " + refused.Message
 		report.NameTaken = refused.Reason == ledger.ForeignObject
-		report.Unclear = refused.Reason == ledger.RefusedOtherwise
+		report.Unclear = refused.Reason == ledger.ServerError
 	} else if result.StatusRefused != "" {
-		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
+		workflow.GetLogger(ctx).Warn("Status not written", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
 	}
 	w.state = job.Apply(plan, report, workflow.Now(ctx))
 	if result.Current != nil {

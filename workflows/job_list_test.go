@@ -111,7 +111,7 @@ func TestWorkflowThatIsStartedTooLate(t *testing.T) {
 	kube.status = &complete
 	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
 		return &protocol.JobResult{
-			Refused: &protocol.Refusal{Reason: ledger.RefusedOtherwise, Message: "the Job is Complete"}, Current: &complete,
+			Refused: &protocol.Refusal{Reason: ledger.NotPrescribed, Message: "the Job is Complete"}, Current: &complete,
 		}, nil
 	}
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)

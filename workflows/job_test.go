@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -233,6 +234,26 @@ func TestRefusedPodIsTriedAgain(t *testing.T) {
 	expect(t, "tries", tries, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second})
 }
 
+// A refusal that leaves nothing open, such as a quota's conflict, costs no list.
+func TestThePodsAreListedIfACreateMayHaveMadeOne(t *testing.T) {
+	for reason, lists := range map[string]bool{ledger.RefusedOtherwise: false, ledger.NotPrescribed: false, ledger.ServerError: true} {
+		t.Run(reason, func(t *testing.T) {
+			kube := newJobKube(t)
+			refused := false
+			kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) {
+				if refused {
+					return nil, nil
+				}
+				refused = true
+				return &protocol.JobResult{Refused: &protocol.Refusal{Reason: reason, Message: "no"}}, nil
+			}
+			kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+			kube.mustEnd(jobSpec(1, 1), job.Complete)
+			expect(t, fmt.Sprint("a list in ", kube.calls), slices.Contains(kube.calls, protocol.ListPodsActivity), lists)
+		})
+	}
+}
+
 // A plan of many Pods that has no answer for ten minutes is made anew, with what was heard meanwhile.
 func TestABulkCallHasTenMinutes(t *testing.T) {
 	kube := newJobKube(t)
@@ -362,7 +383,7 @@ func TestFactsMayComeBeforeTheResultOfTheCreate(t *testing.T) {
 		first = false
 		kube.create(request.Creates)
 		kube.end(1, corev1.PodSucceeded)
-		return &protocol.JobResult{Refused: &protocol.Refusal{Reason: ledger.RefusedOtherwise, Message: "timeout"}}, nil
+		return &protocol.JobResult{Refused: &protocol.Refusal{Reason: ledger.ServerError, Message: "timeout"}}, nil
 	}
 	kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "Pods", len(kube.pods), 1)

@@ -11,13 +11,13 @@ type Report struct {
 	Error string `json:"-"`
 	// Created lists the Pods that exist now, new or found from an earlier attempt.
 	Created []CreatedPod `json:"created,omitempty"`
-	// CreateRefused is the API server's message when it refused a create: no status, release or Event followed.
+	// CreateRefused says why a create was not carried out: no status, release or Event followed.
 	CreateRefused string `json:"-"`
 	// NameTaken says that another owner's object has a Pod's name, so that other
 	// names are needed, and Unclear that a Pod may have been created all the same.
 	NameTaken bool `json:"-"`
 	Unclear   bool `json:"-"`
-	// StatusRefused is the API server's message when it refused the status; then the releases were not carried out.
+	// StatusRefused says why the status was not written, or not for certain; then the releases were not carried out.
 	StatusRefused string `json:"statusRefused,omitempty"`
 	// Logs are the ends of the logs that releases asked for.
 	Logs []PodLog `json:"logs,omitempty"`
@@ -25,8 +25,16 @@ type Report struct {
 	Vanished []string `json:"vanished,omitempty"`
 	// Unexpected are Pods that are not as their delete or release says, as they are; with them nothing was done.
 	Unexpected []PodFact `json:"found,omitempty"`
-	// Failures are the deletes and releases that the API server answered with an error.
+	// Failures are the deletes and releases that the API server answered with an error, or not at all.
 	Failures []PodFailure `json:"failures,omitempty"`
+}
+
+// And returns the report with what another one says about single Pods.
+func (r Report) And(other Report) Report {
+	r.Vanished = append(r.Vanished, other.Vanished...)
+	r.Unexpected = append(r.Unexpected, other.Unexpected...)
+	r.Failures = append(r.Failures, other.Failures...)
+	return r
 }
 
 // CreatedPod is a Pod that a create made, or found from an earlier attempt.
@@ -39,10 +47,12 @@ type CreatedPod struct {
 	Ended *PodFact `json:"ended,omitempty"`
 }
 
-// PodFailure is a delete or release of one Pod that the API server answered with an error: a webhook's, say.
+// PodFailure is a delete or release of one Pod that the API server answered with an error, a webhook's, say, or not at all.
 type PodFailure struct {
 	UID     string `json:"uid"`
 	Message string `json:"message"`
+	// Unclear says that there was no answer: it may have been carried out.
+	Unclear bool `json:"unclear,omitempty"`
 	// Released says that the finalizer is gone and the delete failed: the Pod runs on, and is not to be counted.
 	Released bool `json:"released,omitempty"`
 }
@@ -73,6 +83,10 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	state.NeedsList = state.NeedsList || report.NameTaken || report.Unclear
 	switch {
 	case report.CreateRefused != "":
+		if report.Unclear && len(report.Created) > 0 {
+			// The rest follows soon: those that were made need no other create.
+			state.CreateRetry = Retry{}
+		}
 		state.CreateRetry = state.CreateRetry.refused(retryCap, report.CreateRefused, now)
 	case len(plan.Creates) > 0:
 		state.CreateRetry = Retry{}
@@ -80,7 +94,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	switch {
 	case report.StatusRefused != "":
 		state.StatusRetry = state.StatusRetry.refused(retryCap, report.StatusRefused, now)
-		state.NeedsList = true
+		state.NeedsList, state.Unanswered = true, true
 	case plan.Status != nil && report.CreateRefused == "":
 		state.StatusRetry = Retry{}
 	}

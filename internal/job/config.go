@@ -15,7 +15,7 @@ const (
 	// DefaultBackoffBase and DefaultBackoffCap bound the delay of Pods after failures, as upstream does it (parity 2.5).
 	DefaultBackoffBase = 10 * time.Second
 	DefaultBackoffCap  = 10 * time.Minute
-	// retryBase and retryCap bound the delay after the API server refused.
+	// retryBase and retryCap bound the delay after a refusal.
 	retryBase = time.Second
 	retryCap  = time.Minute
 	// listBase and listCap bound the silence after which the Pods are listed.

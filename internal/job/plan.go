@@ -61,7 +61,7 @@ const (
 	WakeBackoff WakeReason = "back-off"
 	// WakeDeadline: spec.activeDeadlineSeconds ends.
 	WakeDeadline WakeReason = "deadline"
-	// WakeCreateRetry and WakeStatusRetry: the API server refused.
+	// WakeCreateRetry and WakeStatusRetry: a create or the status was refused, or had no answer.
 	WakeCreateRetry WakeReason = "create retry"
 	WakeStatusRetry WakeReason = "status retry"
 	// WakeErrorRetry: an error kept a plan from being carried out.

@@ -43,8 +43,14 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 		if pod == nil {
 			continue
 		}
-		pod.Retry = pod.Retry.refused(plan.podRetryCap, failure.Message, now)
 		target, deleted := deletes[failure.UID]
+		if deleted && failure.Unclear {
+			// A list tells what became of the Pod.
+			pod.Asked = pod.Asked || target.Release || plan.before.decided() != nil
+			s.NeedsList = true
+		} else {
+			pod.Retry = pod.Retry.refused(plan.podRetryCap, failure.Message, now)
+		}
 		switch {
 		case !deleted:
 			pod.Tracked = true

@@ -50,7 +50,7 @@ type State struct {
 	// Evidence describes the Pods that failed last, oldest first. EvidenceOmitted counts older ones.
 	Evidence        []Attempt `json:"evidence,omitempty"`
 	EvidenceOmitted int       `json:"evidenceOmitted,omitempty"`
-	// CreateRetry and StatusRetry delay what the API server refused. After an error, ErrorRetry delays everything.
+	// CreateRetry and StatusRetry delay what was refused or had no answer. After an error, ErrorRetry delays everything.
 	CreateRetry Retry `json:"createRetry,omitzero"`
 	StatusRetry Retry `json:"statusRetry,omitzero"`
 	ErrorRetry  Retry `json:"errorRetry,omitzero"`
@@ -112,13 +112,13 @@ type Backoff struct {
 	Last time.Time `json:"last,omitzero"`
 }
 
-// Retry delays the repetition of something that the API server refused.
+// Retry delays the repetition of something that was refused, mostly by the API server, or had no answer.
 type Retry struct {
 	// Refusals counts refusals in a row.
 	Refusals int32 `json:"refusals,omitempty"`
 	// Until is when to try again.
 	Until time.Time `json:"until,omitzero"`
-	// Message is the API server's.
+	// Message says why.
 	Message string `json:"message,omitempty"`
 }
 

@@ -71,7 +71,7 @@ func (p *pass) waiting() string {
 	active, terminating := p.active(), p.terminating()
 	switch {
 	case p.plan.Wake.Reason == WakeStatusRetry:
-		return fmt.Sprintf("the API server refused the status (%s); next attempt at %s", p.state.StatusRetry.Message, at)
+		return fmt.Sprintf("the status was not written (%s); next attempt at %s", p.state.StatusRetry.Message, at)
 	case p.state.interim() != nil:
 		return fmt.Sprintf("%s: %d Pods to terminate", p.state.interim().Reason, terminating)
 	case p.spec.Deleting:
@@ -79,7 +79,7 @@ func (p *pass) waiting() string {
 	case p.spec.Suspend:
 		return "suspended"
 	case p.plan.Wake.Reason == WakeCreateRetry:
-		return fmt.Sprintf("the API server refused a Pod (%s); next attempt at %s", p.state.CreateRetry.Message, at)
+		return fmt.Sprintf("a Pod was not created (%s); next attempt at %s", p.state.CreateRetry.Message, at)
 	case p.plan.Wake.Reason == WakeBackoff:
 		return fmt.Sprintf("back-off after %d failures: next Pod at %s", p.state.Backoff.Failures, at)
 	case active > 0:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,48 +20,19 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// applyAttempts bounds how often a status is merged anew with what another writer has put there.
-const applyAttempts = 5
-
-// ApplyJobStatus makes status the Job's status by an update, which costs the API server half as much as server-side apply.
-// job is the Job as just read: its UID and resourceVersion guard the write. If another writer came first, the Job is read
-// again. counted, the UIDs of Pods that the status counts and that still carry the tracking finalizer, are noted on the Job by
-// the same request (names.CountedAnnotation).
-//
-// before is the Job that the write was made from, after the Job as stored. Errors are ErrGone or the API server's, including
-// a conflict if other writers persist.
-func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (before, after *batchv1.Job, err error) {
-	before = job
-	for attempt := 1; ; attempt++ {
-		after, err = WriteJobStatus(ctx, client, before, status, counted)
-		if !apierrors.IsConflict(err) || attempt == applyAttempts {
-			return before, after, err
-		}
-		if before, err = GetJob(ctx, client, job.Namespace, job.Name, job.UID); err != nil {
-			return nil, nil, err
-		}
-	}
-}
-
-// statusWriteTimeout bounds the write of a status.
-const statusWriteTimeout = 10 * time.Second
-
-// WriteJobStatus is ApplyJobStatus for callers that handle a conflict themselves. A write that was sent is waited for although
-// ctx has ended: whether the API server took it would not be known.
+// WriteJobStatus makes status the Job's status by an update, which costs the API server half as much as server-side apply, and
+// returns the Job as stored. job is the Job as just read: its UID and resourceVersion guard the write. counted, the UIDs of Pods
+// that the status counts and that still carry the tracking finalizer, are noted on the Job by the same request
+// (names.CountedAnnotation). Errors are ErrGone or the API server's, a conflict if another writer came first.
 func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (after *batchv1.Job, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	sent, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusWriteTimeout)
-	defer cancel()
-	after, err = client.BatchV1().Jobs(job.Namespace).UpdateStatus(sent, withStatus(job, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
+	after, err = client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, withStatus(job, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
 	if apierrors.IsNotFound(err) {
 		return nil, ErrGone
 	}
 	return after, err
 }
 
-// HasJobStatus reports whether the Job has the status already that ApplyJobStatus would make its own.
+// HasJobStatus reports whether the Job has the status already that WriteJobStatus would make its own.
 func HasJobStatus(job *batchv1.Job, status *batchv1.JobStatus) bool {
 	return apiequality.Semantic.DeepEqual(withStatus(job, status, nil).Status, job.Status)
 }

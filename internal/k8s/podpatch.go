@@ -143,13 +143,13 @@ func Removed(pod *corev1.Pod) bool {
 
 // ReleaseReadPod removes the tracking finalizer of the Pod as it was read, whatever other finalizers there are, and of one
 // that has ended the watch bucket label. removed notes on the Pod that it is removed uncounted (names.RemovedAnnotation).
-// Errors are the API server's: Conflict when the Pod has changed since it was read, NotFound when it is gone.
-func ReleaseReadPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, removed bool) error {
+// It returns the Pod as it is after that. Errors are the API server's: Conflict when the Pod has changed since it was read,
+// NotFound when it is gone.
+func ReleaseReadPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, removed bool) (after *corev1.Pod, err error) {
 	metadata := released(claim.Ended(pod))
 	metadata["resourceVersion"] = pod.ResourceVersion
 	if removed {
 		metadata["annotations"] = map[string]string{names.RemovedAnnotation: "true"}
 	}
-	_, err := patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, metadata)
-	return err
+	return patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, metadata)
 }

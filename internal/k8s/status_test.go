@@ -9,8 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,18 +35,6 @@ func updated(t *testing.T, actions []clienttesting.Action) runtime.Object {
 	return nil
 }
 
-// modified answers updates of an old resourceVersion, or of every one, as the API server
-// does where another writer came first.
-func modified(old string) clienttesting.ReactionFunc {
-	return func(action clienttesting.Action) (bool, runtime.Object, error) {
-		sent, err := meta.Accessor(action.(clienttesting.UpdateAction).GetObject())
-		if err != nil || old != "" && sent.GetResourceVersion() != old {
-			return err != nil, nil, err
-		}
-		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), sent.GetName(), errors.New("modified"))
-	}
-}
-
 func condition(kind batchv1.JobConditionType) batchv1.JobCondition {
 	return batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: "Reason", LastTransitionTime: at(1)}
 }
@@ -64,7 +50,7 @@ func kinds(conditions []batchv1.JobCondition) []batchv1.JobConditionType {
 func TestJobStatusIsWrittenWhole(t *testing.T) {
 	job := helloJob("hello-1")
 	client := fake.NewClientset(job)
-	_, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: ptr.To(at(1)), Active: 1}, nil)
+	_, err := k8s.WriteJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: ptr.To(at(1)), Active: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +61,7 @@ func TestJobStatusOfAnIndexedJob(t *testing.T) {
 	job := helloJob("hello-1")
 	job.Spec.BackoffLimitPerIndex = ptr.To(int32(1))
 	client := fake.NewClientset(job)
-	_, stored, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{
+	stored, err := k8s.WriteJobStatus(t.Context(), client, job, &batchv1.JobStatus{
 		Succeeded: 4, Failed: 3, CompletedIndexes: "0-2,4", FailedIndexes: ptr.To("3"),
 	}, nil)
 	if err != nil {
@@ -84,7 +70,7 @@ func TestJobStatusOfAnIndexedJob(t *testing.T) {
 	golden(t, "job-status-indexed", updated(t, client.Actions()))
 
 	// Scaled down: indexes are forgotten.
-	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Succeeded: 0, Failed: 3}, nil)
+	stored, err = k8s.WriteJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Succeeded: 0, Failed: 3}, nil)
 	if err != nil || stored.Status.CompletedIndexes != "" || stored.Status.FailedIndexes == nil || *stored.Status.FailedIndexes != "" {
 		t.Errorf("status %+v, error %v", stored.Status, err)
 	}
@@ -92,12 +78,12 @@ func TestJobStatusOfAnIndexedJob(t *testing.T) {
 
 func TestFailedIndexesAreWrittenWithALimitPerIndexOnly(t *testing.T) {
 	job := helloJob("hello-1")
-	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{FailedIndexes: ptr.To("")}, nil)
+	stored, err := k8s.WriteJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{FailedIndexes: ptr.To("")}, nil)
 	if err != nil || stored.Status.FailedIndexes != nil {
 		t.Errorf("without a limit: %v, error %v", stored.Status.FailedIndexes, err)
 	}
 	job.Spec.BackoffLimitPerIndex = ptr.To(int32(0))
-	_, stored, err = k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: 1}, nil)
+	stored, err = k8s.WriteJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: 1}, nil)
 	if err != nil || stored.Status.FailedIndexes == nil {
 		t.Errorf("with a limit: none, error %v", err)
 	}
@@ -114,7 +100,7 @@ func TestIndexesOfAnEarlierControllerAreReplaced(t *testing.T) {
 		Subresource: "status", FieldsType: "FieldsV1", Time: ptr.To(at(0)),
 		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:completedIndexes":{},"f:failedIndexes":{}}}`),
 	}}
-	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{}, nil)
+	stored, err := k8s.WriteJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{}, nil)
 	if err != nil || stored.Status.CompletedIndexes != "" || *stored.Status.FailedIndexes != "" {
 		t.Errorf("status %+v, error %v", stored.Status, err)
 	}
@@ -136,7 +122,7 @@ func TestReadinessIsPodWatchsWhereTheStatusSaysNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := helloJob("hello-1")
 			job.Status.Ready = test.stored
-			_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: test.active, Ready: test.wanted}, nil)
+			stored, err := k8s.WriteJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: test.active, Ready: test.wanted}, nil)
 			if err != nil || stored.Status.Ready == nil || *stored.Status.Ready != test.want {
 				t.Errorf("ready %v, want %d, error %v", stored.Status.Ready, test.want, err)
 			}
@@ -147,7 +133,7 @@ func TestReadinessIsPodWatchsWhereTheStatusSaysNothing(t *testing.T) {
 func TestForeignConditionsOfAJobAreKept(t *testing.T) {
 	job := helloJob("hello-1")
 	job.Status.Conditions = []batchv1.JobCondition{condition("example.com/Checked"), condition(batchv1.JobSuspended)}
-	_, after, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job,
+	after, err := k8s.WriteJobStatus(t.Context(), fake.NewClientset(job), job,
 		&batchv1.JobStatus{Conditions: []batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -158,53 +144,14 @@ func TestForeignConditionsOfAJobAreKept(t *testing.T) {
 	}
 }
 
-func TestConditionOfAConcurrentWriterIsNotLost(t *testing.T) {
-	stale := helloJob("hello-1")
-	stale.ResourceVersion = "1"
-	current := stale.DeepCopy()
-	current.ResourceVersion = "2"
-	current.Status.Conditions = []batchv1.JobCondition{condition("example.com/Checked")}
-	client := fake.NewClientset(current)
-	client.PrependReactor("update", "jobs", modified("1"))
-	before, after, err := k8s.ApplyJobStatus(t.Context(), client, stale, &batchv1.JobStatus{Active: 1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(before.Status.Conditions) != 1 || len(after.Status.Conditions) != 1 || after.Status.Active != 1 {
-		t.Errorf("before %+v, after %+v", before.Status, after.Status)
-	}
-}
-
-func TestConflictsInARowAreAnError(t *testing.T) {
-	job := helloJob("hello-1")
-	client := fake.NewClientset(job)
-	client.PrependReactor("update", "jobs", modified(""))
-	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{}, nil); !apierrors.IsConflict(err) {
-		t.Errorf("error %v, want a conflict", err)
-	}
-	if writes := len(client.Actions()); writes > 12 {
-		t.Errorf("%d requests for one status", writes)
-	}
-}
-
-func TestStatusOfARecreatedJobIsNotWritten(t *testing.T) {
-	recreated := helloJob("hello-1")
-	recreated.UID = "new-uid"
-	client := fake.NewClientset(recreated)
-	client.PrependReactor("update", "jobs", modified(""))
-	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, helloJob("hello-1"), &batchv1.JobStatus{}, nil); !errors.Is(err, k8s.ErrGone) {
-		t.Errorf("error %v, want gone", err)
-	}
-}
-
 func TestStartTimeIsClearedOnSuspend(t *testing.T) {
 	job := helloJob("hello-1")
 	client := fake.NewClientset(job)
-	_, running, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: ptr.To(at(1)), Active: 1}, nil)
+	running, err := k8s.WriteJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: ptr.To(at(1)), Active: 1}, nil)
 	if err != nil || running.Status.StartTime == nil {
 		t.Fatalf("start time %v, error %v", running.Status.StartTime, err)
 	}
-	_, suspended, err := k8s.ApplyJobStatus(t.Context(), client, running, &batchv1.JobStatus{Terminating: ptr.To(int32(1))}, nil)
+	suspended, err := k8s.WriteJobStatus(t.Context(), client, running, &batchv1.JobStatus{Terminating: ptr.To(int32(1))}, nil)
 	if err != nil || suspended.Status.StartTime != nil {
 		t.Errorf("start time %v, error %v", suspended.Status.StartTime, err)
 	}
@@ -224,7 +171,7 @@ func TestResidueOfAnEarlierControllerIsRemoved(t *testing.T) {
 		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:startTime":{},"f:uncountedTerminatedPods":{"f:succeeded":{"v:\"pod-uid\"":{}}}}}`),
 	}}
 	client := fake.NewClientset(job)
-	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{}, nil); err != nil {
+	if _, err := k8s.WriteJobStatus(t.Context(), client, job, &batchv1.JobStatus{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := client.BatchV1().Jobs("default").Get(t.Context(), "hello-1", metav1.GetOptions{})
@@ -306,14 +253,14 @@ func TestGoneObjects(t *testing.T) {
 func TestCountedPodsAreNotedWithTheStatus(t *testing.T) {
 	job := helloJob("hello-1")
 	client := fake.NewClientset(job)
-	_, stored, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{Active: 1, Failed: 2}, []string{"a-uid", "b-uid"})
+	stored, err := k8s.WriteJobStatus(t.Context(), client, job, &batchv1.JobStatus{Active: 1, Failed: 2}, []string{"a-uid", "b-uid"})
 	if err != nil || stored.Annotations[names.CountedAnnotation] != "a-uid,b-uid" {
 		t.Fatalf("annotations %v, error %v", stored.Annotations, err)
 	}
 	if writes := len(client.Actions()); writes != 1 {
 		t.Errorf("%d requests, want 1", writes)
 	}
-	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 2}, nil)
+	stored, err = k8s.WriteJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 2}, nil)
 	if _, noted := stored.Annotations[names.CountedAnnotation]; noted || err != nil {
 		t.Errorf("annotations %v, error %v", stored.Annotations, err)
 	}
@@ -321,13 +268,13 @@ func TestCountedPodsAreNotedWithTheStatus(t *testing.T) {
 	for range 10_000 {
 		many = append(many, "01234567-89ab-cdef-0123-456789abcdef")
 	}
-	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 3}, many)
+	stored, err = k8s.WriteJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 3}, many)
 	if size := len(stored.Annotations[names.CountedAnnotation]); err != nil || size == 0 || size > 200<<10 {
 		t.Errorf("%d bytes, error %v", size, err)
 	}
 	const others = 200 << 10
 	stored.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", others)}
-	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 4}, many)
+	stored, err = k8s.WriteJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 4}, many)
 	if err == nil {
 		err = apivalidation.ValidateAnnotationsSize(stored.Annotations)
 	}
@@ -335,7 +282,7 @@ func TestCountedPodsAreNotedWithTheStatus(t *testing.T) {
 		t.Errorf("beside others: %v", err)
 	}
 	stored.Annotations = map[string]string{"example.com/large": strings.Repeat("x", 256<<10-20)}
-	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 5}, many)
+	stored, err = k8s.WriteJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 5}, many)
 	if _, noted := stored.Annotations[names.CountedAnnotation]; noted || err != nil {
 		t.Errorf("noted where there is no room: error %v", err)
 	}

@@ -31,6 +31,8 @@ type Lease struct {
 	timeout time.Duration
 	report  func(context.Context) error
 	term    atomic.Pointer[term]
+	// asking has room for one write that asks Temporal. Those beside it wait for its answer.
+	asking chan struct{}
 }
 
 // term is what the last report has brought that Temporal has answered; the first is over.
@@ -40,7 +42,7 @@ type term struct{ asked, until time.Time }
 // took to get here is not known, since clocks differ: the attempt has to ask before it writes. report tells Temporal that
 // it goes on; its error says that it does not, or that there was no answer.
 func New(timeout time.Duration, report func(context.Context) error) *Lease {
-	l := &Lease{timeout: timeout, report: report}
+	l := &Lease{timeout: timeout, report: report, asking: make(chan struct{}, 1)}
 	l.term.Store(&term{asked: time.Now()})
 	return l
 }
@@ -83,11 +85,8 @@ func (l *Lease) Owned(ctx context.Context) (context.Context, context.CancelFunc,
 	if l.timeout < Least {
 		return nil, nil, fmt.Errorf("the heartbeat timeout is %s, want %s or more", l.timeout, Least)
 	}
-	for l.left() < min(l.timeout/4, enough) {
-		// A busy server answers later: an attempt that ends for that only adds to its work.
-		if err := l.renew(ctx); err != nil && (!errors.Is(err, errNoAnswer) || ctx.Err() != nil) {
-			return nil, nil, err
-		}
+	if err := l.prolong(ctx); err != nil {
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -101,6 +100,19 @@ func (l *Lease) Owned(ctx context.Context) (context.Context, context.CancelFunc,
 		}
 	}()
 	return ctx, cancel, nil
+}
+
+// prolong renews the lease if too little of it is left.
+func (l *Lease) prolong(ctx context.Context) error {
+	l.asking <- struct{}{}
+	defer func() { <-l.asking }()
+	for l.left() < min(l.timeout/4, enough) {
+		// A busy server answers later: an attempt that ends for that only adds to its work.
+		if err := l.renew(ctx); err != nil && (!errors.Is(err, errNoAnswer) || ctx.Err() != nil) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *Lease) renew(ctx context.Context) error {

@@ -65,6 +65,31 @@ func TestOwned(t *testing.T) {
 	}
 }
 
+func TestManyWritesAskOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reports atomic.Int32
+		held := lease.New(timeout, func(context.Context) error {
+			reports.Add(1)
+			time.Sleep(timeout / 4)
+			return nil
+		})
+		for range 32 {
+			go func() {
+				_, release, err := held.Owned(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				release()
+			}()
+		}
+		time.Sleep(timeout / 2)
+		if asked := reports.Load(); asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}
+
 // An attempt may reach its worker late: Temporal's clock tells, and the worker's may differ from it.
 func TestAWriteEndsBeforeTemporalGivesTheAttemptUp(t *testing.T) {
 	for late := time.Duration(0); late < timeout; late += timeout / 10 {

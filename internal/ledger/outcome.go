@@ -80,7 +80,7 @@ const (
 	SignalRefused = "SignalRefused"
 	// TooLate: the request came after Start.Before and found no Job.
 	TooLate = "TooLate"
-	// ServerError: the API server has answered, and left open whether it has made the Job; there is none.
+	// ServerError: the API server has answered, and left open whether it has made the Job; there is none. Of a Pod it is open.
 	ServerError = "ServerError"
 	// RefusedOtherwise: any other answer of the API server's.
 	RefusedOtherwise = "Refused"

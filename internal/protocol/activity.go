@@ -34,8 +34,9 @@ const InvalidRequestErrorType = "InvalidRequest"
 // MaxLooks is how many runs one FindRunsRequest names at most.
 const MaxLooks = 50
 
-// Refusal says that the API server answered and refused: a quota, an invalid object, a terminating namespace. It is an
-// outcome to plan with, not an error: an outage is an error, and is retried by Temporal.
+// Refusal says that the API server answered and refused: a quota, an invalid object, a terminating namespace; or that Ostinato
+// refused, or that a create of many had no answer. It is an outcome to plan with, not an error: an outage is an error, and is
+// retried by Temporal.
 type Refusal struct {
 	// Reason is one of package ledger's, which show in the history of runs.
 	Reason  string `json:"reason"`

@@ -49,7 +49,8 @@ func releases(_ context.Context, s *server) ([]form, error) {
 			return err
 		}),
 		release("merge patch with resourceVersion", func(ctx context.Context, pod *corev1.Pod) error {
-			return k8s.ReleaseReadPod(ctx, s.Kubernetes, pod, false)
+			_, err := k8s.ReleaseReadPod(ctx, s.Kubernetes, pod, false)
+			return err
 		}),
 		release("strategic merge patch with UID", func(ctx context.Context, pod *corev1.Pod) error {
 			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
