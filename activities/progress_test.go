@@ -196,7 +196,7 @@ func TestATerminationOfManyPodsGetsForward(t *testing.T) {
 	deletes := s.leaveUnanswered(97, "delete", "pods")
 	request := protocol.TerminatePodsRequest{Job: jobRef, Termination: job.TerminateForSuspension}
 	if list, err := run[protocol.PodList](s, protocol.TerminatePodsActivity, request); err == nil {
-		t.Errorf("a list of %d Pods, some of which have no answer", len(list.Facts))
+		t.Errorf("the answer is a list of %d Pods, though some deletes had no answer", len(list.Facts))
 	}
 	if left := len(s.pods()); left != 500/97 {
 		t.Errorf("%d Pods are left after %d deletes", left, deletes.Load())

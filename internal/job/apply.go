@@ -84,7 +84,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	switch {
 	case report.CreateRefused != "":
 		if report.Unclear && len(report.Created) > 0 {
-			// The rest follows soon: those that were made need no other create.
+			// The plan made progress, so its next part need not wait long.
 			state.CreateRetry = Retry{}
 		}
 		state.CreateRetry = state.CreateRetry.refused(retryCap, report.CreateRefused, now)

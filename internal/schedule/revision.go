@@ -171,8 +171,8 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 	return result
 }
 
-// withTimesOf returns the state, which was just read from the object, with the times of an earlier one that have no run by the
-// status: those that wait or come, and the outcomes of those that came after one that waits.
+// withTimesOf returns the state, which was just read from the object, with what an earlier state knows of scheduled times that have no
+// run by the status: which of them wait, which are still to come, and which were skipped while an earlier time waited.
 func (s State) withTimesOf(old State) State {
 	settled := s.Settled
 	if settled.IsZero() {
