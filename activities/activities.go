@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
@@ -24,15 +25,26 @@ import (
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/starts"
 	"ostinato.dev/ostinato/internal/steering"
 )
+
+// Temporal is the part of Temporal's client that the watch of Pods and new Jobs uses.
+type Temporal interface {
+	podwatch.Signaller
+	ExecuteWorkflow(ctx context.Context, options client.StartWorkflowOptions, workflow any, arguments ...any) (client.WorkflowRun, error)
+	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any,
+		options client.StartWorkflowOptions, workflow any, arguments ...any) (client.WorkflowRun, error)
+}
 
 // Options are what activities work with.
 type Options struct {
 	Kubernetes kubernetes.Interface
 	CronJobs   k8s.CronJobsGetter
-	// Temporal signals Job workflows; only WatchPods uses it.
-	Temporal podwatch.Signaller
+	// Temporal starts and signals Job workflows; only WatchPods uses it.
+	Temporal Temporal
+	// SearchAttributes are those that the Temporal namespace has.
+	SearchAttributes starts.SearchAttributes
 	// Heartbeats says whether an attempt was given up; nil takes none for that.
 	Heartbeats Heartbeater
 	// Namespaces are those of Kubernetes whose objects are served; none means all.

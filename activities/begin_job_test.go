@@ -1,12 +1,16 @@
 package activities_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +21,7 @@ import (
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -53,14 +58,19 @@ func TestTheFirstPodsOfANewJobAreMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			made := newlyMade(test.change)
 			s := newStage(t, []runtime.Object{made}, nil)
-			s.activities.BeginJob(t.Context(), jobRef)
+			first, err := s.activities.BeginJob(t.Context(), jobRef, false)
+			require.NoError(t, err)
 			require.Equal(t, test.pods, len(s.pods()))
+			require.Len(t, first.Pods, test.pods)
+			assert.Equal(t, protocol.JobInput{Job: jobRef, Spec: job.SpecOf(made), Pods: first.Pods}, *first)
 			for _, pod := range s.pods() {
 				assert.True(t, metav1.IsControlledBy(&pod, made), pod.Name)
 			}
-			// Somebody who sees the Job once more makes no others.
-			s.activities.BeginJob(t.Context(), jobRef)
+			// A watch that sees the Job once more makes no others.
+			again, err := s.activities.BeginJob(t.Context(), jobRef, false)
+			require.NoError(t, err)
 			assert.Equal(t, test.pods, len(s.pods()))
+			assert.ElementsMatch(t, first.Pods, again.Pods)
 		})
 	}
 }
@@ -75,7 +85,8 @@ func TestAJobThatIsNewNoMoreGetsNoFirstPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{newlyMade(became)}, nil)
-			s.activities.BeginJob(t.Context(), jobRef)
+			_, err := s.activities.BeginJob(t.Context(), jobRef, false)
+			require.NoError(t, err)
 			assert.Empty(t, s.pods())
 		})
 	}
@@ -86,7 +97,9 @@ func TestFirstPodsThatAreRefusedAreLeftToTheWorkflow(t *testing.T) {
 	made := newlyMade()
 	s := newStage(t, []runtime.Object{made}, nil)
 	s.refuse("create", "pods", 1, apierrors.NewForbidden(corev1.Resource("pods"), "", nil))
-	s.activities.BeginJob(t.Context(), jobRef)
+	input, err := s.activities.BeginJob(t.Context(), jobRef, false)
+	require.NoError(t, err)
+	assert.Empty(t, input.Pods)
 	assert.Empty(t, s.pods())
 	assert.NotContains(t, strings.Join(s.recorded(), "\n"), "FailedCreate")
 }
@@ -98,13 +111,15 @@ func TestANewJobIsGivenUpAfterASecond(t *testing.T) {
 	api := slowServer{s.kubernetes, make(chan struct{}, 1), make(chan struct{})}
 	s.options.Kubernetes = api
 	began := time.Now()
-	activities.New(s.options).BeginJob(t.Context(), jobRef)
+	input, err := activities.New(s.options).BeginJob(t.Context(), jobRef, false)
+	require.NoError(t, err)
+	assert.Empty(t, input.Pods)
 	assert.Less(t, time.Since(began), 10*time.Second)
 	close(api.may)
 }
 
-// The first plan of the workflow finds the Pods by reads from the watch cache, and hears how those ended that have.
-func TestTheFirstPlanFindsThePodsThatAreMade(t *testing.T) {
+// Another watch has made the Pods, and may have started no workflow.
+func TestAWatchFindsThePodsThatAreMade(t *testing.T) {
 	for name, test := range map[string]struct {
 		become func(*corev1.Pod)
 		want   func(pod *corev1.Pod) job.CreatedPod
@@ -124,24 +139,95 @@ func TestTheFirstPlanFindsThePodsThatAreMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			made := newlyMade()
 			s := newStage(t, []runtime.Object{made}, nil)
-			s.activities.BeginJob(t.Context(), jobRef)
+			_, err := s.activities.BeginJob(t.Context(), jobRef, false)
+			require.NoError(t, err)
 			pod := s.pods()[0].DeepCopy()
 			test.become(pod)
-			_, err := s.kubernetes.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{})
+			_, err = s.kubernetes.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{})
 			require.NoError(t, err)
-			s.kubernetes.ClearActions()
-			status := &batchv1.JobStatus{Active: 1, StartTime: ptr.To(metav1.Now())}
-			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: status})
-			require.Len(t, result.Created, 1)
-			got, want := result.Created[0], test.want(pod)
+			again, err := s.activities.BeginJob(t.Context(), jobRef, false)
+			require.NoError(t, err)
+			require.Len(t, again.Pods, 1)
+			got, want := again.Pods[0], test.want(pod)
 			if got.Ended != nil {
 				got.Ended.Finished, got.Ended.Version, got.Ended.Started = time.Time{}, 0, time.Time{}
 			}
 			assert.Equal(t, want, got)
-			for _, action := range s.kubernetes.Actions() {
-				assert.False(t, action.Matches("create", "pods"), "a Pod that is there is asked for")
-			}
 			assert.Equal(t, names.Pod(jobName, jobUID, 1), pod.Name)
 		})
 	}
+}
+
+// A create had no answer: its Pod may be there. The workflow asks for the same Pods once more, by their names.
+func TestAWorkflowIsStartedWithoutPodsIfOneIsUnclear(t *testing.T) {
+	s := newStage(t, []runtime.Object{newlyMade(parallelJob(3))}, nil)
+	s.refuse("create", "pods", 1, apierrors.NewTimeoutError("etcdserver: request timed out", 1))
+	input, err := s.activities.BeginJob(t.Context(), jobRef, false)
+	require.NoError(t, err)
+	assert.Empty(t, input.Pods)
+	assert.False(t, input.List)
+}
+
+// starting is Temporal as the watch of new Jobs sees it.
+type starting struct {
+	podwatch.Signaller
+	answer  error
+	options client.StartWorkflowOptions
+	input   any
+	signals []any
+}
+
+func (s *starting) ExecuteWorkflow(_ context.Context, options client.StartWorkflowOptions, _ any, arguments ...any) (client.WorkflowRun, error) {
+	s.options, s.input = options, arguments[0]
+	return nil, s.answer
+}
+
+func (s *starting) SignalWithStartWorkflow(
+	_ context.Context, _, name string, argument any, _ client.StartWorkflowOptions, _ any, _ ...any,
+) (client.WorkflowRun, error) {
+	s.signals = append(s.signals, name, argument)
+	return nil, nil
+}
+
+func (s *starting) SignalWorkflow(_ context.Context, _, _, name string, argument any) error {
+	s.signals = append(s.signals, name, argument)
+	return nil
+}
+
+func TestTheWatchStartsTheWorkflowOfANewJob(t *testing.T) {
+	input := protocol.JobInput{Job: jobRef, Pods: []job.CreatedPod{{Name: "hello-1", UID: "pod-1"}}}
+	told := []any{protocol.JobSpecSignal, protocol.JobSpec{Input: input}, protocol.PodsSignal, protocol.PodFacts{JobUID: jobUID, Facts: []job.PodFact{{Name: "hello-1", UID: "pod-1", Tracked: true}}}}
+	for name, test := range map[string]struct {
+		answer  error
+		signals []any
+		fails   bool
+	}{
+		"that has none":                     {nil, nil, false},
+		"whose workflow runs: it hears":     {serviceerror.NewWorkflowExecutionAlreadyStarted("it runs", "", ""), told, false},
+		"again if Temporal does not answer": {serviceerror.NewUnavailable("later"), nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, nil, nil)
+			temporal := &starting{answer: test.answer}
+			s.options.Temporal = temporal
+			err := activities.New(s.options).StartJob(t.Context(), input)
+			assert.Equal(t, test.fails, err != nil, "%v", err)
+			assert.Equal(t, input, temporal.input)
+			assert.Equal(t, s.options.Cluster.JobWorkflowID(namespace, jobName), temporal.options.ID)
+			assert.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, temporal.options.WorkflowIDConflictPolicy)
+			assert.Equal(t, test.signals, temporal.signals)
+		})
+	}
+}
+
+// The Job was there when the watch began.
+func TestTheWorkflowOfAJobThatWasListedBeginsWithAList(t *testing.T) {
+	s := newStage(t, []runtime.Object{newlyMade(parallelJob(3))}, nil)
+	input, err := s.activities.BeginJob(t.Context(), jobRef, true)
+	require.NoError(t, err)
+	assert.Empty(t, input.Pods)
+	assert.True(t, input.List)
+	pods, err := s.kubernetes.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, pods.Items)
 }

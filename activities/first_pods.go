@@ -1,29 +1,82 @@
 package activities
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/jobwatch"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/starts"
 )
 
 // beginTimeout bounds what is done for one new Job: an admission webhook may not answer.
 const beginTimeout = time.Second
 
-// BeginJob makes the first Pods of a Job that was seen and is new. What can't be made is left to the Job's workflow.
-func (a *Activities) BeginJob(ctx context.Context, seen protocol.ObjectReference) {
+// BeginJob makes the first Pods of a Job that was seen and is new, and returns the input with which its workflow is to start;
+// nil if the Job is new no more. What can't be made is left to the workflow. That of a Job which was listed begins with a list of
+// the Pods: another watch may have made them, and the bridge may have started the workflow meanwhile.
+func (a *Activities) BeginJob(ctx context.Context, seen protocol.ObjectReference, listed bool) (*protocol.JobInput, error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	found, err := a.readJob(ctx, seen.Namespace, seen.Name, types.UID(seen.UID), cached)
-	if err == nil && jobwatch.IsNew(found) {
-		a.createFirst(ctx, found, a.first(found))
+	switch {
+	case errors.Is(err, k8s.ErrGone):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !jobwatch.IsNew(found):
+		return nil, nil
 	}
+	input := starts.JobInput(found, a.JobDefaults)
+	if listed {
+		return &input, nil
+	}
+	input.Pods, input.List = a.createFirst(ctx, found, a.first(found)), false
+	return &input, nil
+}
+
+// StartJob starts the workflow of a Job with the first Pods that were made. One that runs is told of both: it may be the workflow
+// of a Job that had the name before, or one that was started without the Pods.
+func (a *Activities) StartJob(ctx context.Context, input protocol.JobInput) error {
+	start := starts.Job(a.Cluster, input, a.SearchAttributes.AtStart)
+	options := start.Options(a.Cluster, a.Weights)
+	options.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL
+	options.WorkflowExecutionErrorWhenAlreadyStarted = true
+	_, err := a.Temporal.ExecuteWorkflow(ctx, options, protocol.JobWorkflow, input)
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		err = a.tellJob(ctx, start, input)
+	}
+	if err != nil {
+		return fmt.Errorf("start workflow %s with the first Pods of its Job: %w", start.ID, err)
+	}
+	return nil
+}
+
+// tellJob tells the workflow that runs under a Job's ID of the Job and of its first Pods.
+func (a *Activities) tellJob(ctx context.Context, start starts.Start, input protocol.JobInput) error {
+	options := start.Options(a.Cluster, a.Weights)
+	_, err := a.Temporal.SignalWithStartWorkflow(ctx, start.ID, protocol.JobSpecSignal, protocol.JobSpec{Input: input}, options, protocol.JobWorkflow, input)
+	if err != nil || len(input.Pods) == 0 {
+		return err
+	}
+	facts := protocol.PodFacts{JobUID: input.Job.UID}
+	for _, made := range input.Pods {
+		fact := job.PodFact{Name: made.Name, UID: made.UID, Tracked: true}
+		facts.Facts = append(facts.Facts, *cmp.Or(made.Ended, &fact))
+	}
+	return a.Temporal.SignalWorkflow(ctx, start.ID, "", protocol.PodsSignal, facts)
 }
 
 // firstPods makes the first Pods of a Job that this attempt or an earlier one has created, in a turn of their own: the Jobs of
@@ -60,11 +113,15 @@ func (a *Activities) first(stored *batchv1.Job) []job.Create {
 	return creates
 }
 
-// createFirst leaves what has no answer when the context ends: such a create goes on, and outlasts the lease of the attempt.
+// createFirst returns the Pods that it has made; none if a create had no answer: its Pod may be there, and the workflow asks for
+// all of them once more, by the same names. Such a create goes on, and outlasts the lease of the attempt.
 func (a *Activities) createFirst(ctx context.Context, stored *batchv1.Job, creates []job.Create) []job.CreatedPod {
 	ctx = context.WithValue(ctx, leaseKey{}, nil)
 	events := a.Events.besides(0)
 	events.noWarnings = true
-	created, _, _ := a.createPods(ctx, ctx, stored, creates, nil, events, atOnce)
+	created, refused, err := a.createPods(ctx, ctx, stored, creates, nil, events, atOnce)
+	if err != nil || refused != nil && refused.Reason == ledger.ServerError {
+		return nil
+	}
 	return created
 }

@@ -36,15 +36,13 @@ func (a *Activities) createPods(
 		made    *job.CreatedPod
 		refused *protocol.Refusal
 	}
-	// The first Pods of a new Job are most often there (BeginJob).
-	look := planned != nil && owner.Status.StartTime == nil && len(creates) <= job.MaxFirst
 	for size, rest := 1, creates; len(rest) > 0 && refused == nil && err == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
 		rest = rest[len(batch):]
 		var outcomes []outcome
 		outcomes, err = gather(batch, func(create job.Create) (one outcome, err error) {
 			if err = pace(ctx); err == nil {
-				one.made, one.refused, err = a.createPod(ctx, answers, owner, create, look, planned, events)
+				one.made, one.refused, err = a.createPod(ctx, answers, owner, create, planned, events)
 			}
 			return one, err
 		})
@@ -68,15 +66,10 @@ func unclear(err error) *protocol.Refusal {
 	return refuse(ledger.ServerError, "%s", clip.Message(err.Error()))
 }
 
-// createPod creates one Pod or finds it made by an earlier attempt. With look, it looks for the Pod first.
+// createPod creates one Pod or finds it made by an earlier attempt.
 func (a *Activities) createPod(
-	ctx, answers context.Context, owner *batchv1.Job, create job.Create, look bool, planned *batchv1.JobStatus, events *announcer,
+	ctx, answers context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer,
 ) (*job.CreatedPod, *protocol.Refusal, error) {
-	if look {
-		if made, _ := a.madeBefore(ctx, owner, create.Name, k8s.FromCache); made != nil {
-			return made, nil, nil
-		}
-	}
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidenceOf(ctx, owner.Namespace).level)
 	pod, err := a.requestPod(ctx, answers, owner, rendered, func() {
@@ -87,7 +80,7 @@ func (a *Activities) createPod(
 	case err == nil:
 		return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
-		made, err := a.madeBefore(ctx, owner, create.Name, metav1.GetOptions{})
+		made, err := a.madeBefore(ctx, owner, create.Name)
 		switch {
 		case err != nil:
 			return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, create.Name)
@@ -106,7 +99,7 @@ func (a *Activities) createPod(
 	}
 	if refused != nil {
 		// Quota is judged before the name: the Pod that uses it up may be this one, made by an attempt that got no answer.
-		if made, _ := a.madeBefore(ctx, owner, create.Name, metav1.GetOptions{}); made != nil {
+		if made, _ := a.madeBefore(ctx, owner, create.Name); made != nil {
 			return made, nil, nil
 		}
 	}
@@ -144,8 +137,8 @@ func (a *Activities) requestPod(ctx, answers context.Context, owner *batchv1.Job
 }
 
 // madeBefore returns the Job's Pod of a name; nil with the error of a read that failed, and where the Pod is another's.
-func (a *Activities) madeBefore(ctx context.Context, owner *batchv1.Job, name string, how metav1.GetOptions) (*job.CreatedPod, error) {
-	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, how)
+func (a *Activities) madeBefore(ctx context.Context, owner *batchv1.Job, name string) (*job.CreatedPod, error) {
+	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || !a.owns(owner, pod) {
 		return nil, err
 	}

@@ -9,7 +9,9 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -30,16 +32,24 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 		return err
 	}
 	defer end()
+	var watcher *podwatch.Watcher
 	jobs, err := jobwatch.New(jobwatch.Options{
 		Kubernetes: a.Kubernetes, Namespaces: a.Namespaces, Shard: input.Shard, Shards: input.Shards,
 		Weights: a.Weights, Clock: a.Clock, Begin: a.BeginJob,
+		Start: func(ctx context.Context, input protocol.JobInput) error {
+			made := input.Job
+			return watcher.Begin(made.Namespace, made.Name, types.UID(made.UID), func(due []job.PodFact) ([]job.PodFact, error) {
+				input, taken := input.WithEnds(due)
+				return taken, a.StartJob(ctx, input)
+			})
+		},
 	})
 	if err != nil {
 		return err
 	}
-	watcher, err := podwatch.New(podwatch.Options{
+	watcher, err = podwatch.New(podwatch.Options{
 		Kubernetes: a.Kubernetes, Temporal: a.Temporal, Cluster: a.Cluster, Namespaces: a.Namespaces,
-		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights, Job: jobs.Job,
+		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights, Job: jobs.Job, Begins: jobs.Begins,
 		Metrics: a.Metrics.watch, Logger: activity.GetLogger(ctx), Clock: a.Clock,
 		Report: func(details podwatch.Details) {
 			activity.RecordHeartbeat(ctx, details)

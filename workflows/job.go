@@ -72,9 +72,6 @@ type runningJob struct {
 	slowUntil time.Time
 	// unread says that the Job's spec is that of the input, and was not read.
 	unread bool
-	// planned says that this run of the workflow has decided once, and early are the facts that came before that.
-	planned bool
-	early   []protocol.PodFacts
 	// foreign says that the Job is another controller's: an activity has seen it.
 	foreign bool
 	// began is the size at which the history of this run of the workflow began, in bytes.
@@ -83,7 +80,7 @@ type runningJob struct {
 
 func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInput) *runningJob {
 	reference := input.Job
-	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec)
+	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.List)
 	if input.State != nil {
 		state = job.Resume(*input.State, reference.Namespace, reference.Name, reference.UID, workflow.Now(ctx))
 	}
@@ -137,7 +134,7 @@ func (w *runningJob) act(ctx workflow.Context, passes int) (*job.Wake, *job.Resu
 	}
 	now := workflow.Now(ctx)
 	plan := job.Decide(w.state, w.spec, now)
-	w.planned, w.waiting = true, plan.Waiting
+	w.waiting = plan.Waiting
 	workflow.SetCurrentDetails(ctx, jobDetails(w.state, w.waiting))
 	switch {
 	case plan.Finished != nil:
@@ -148,9 +145,6 @@ func (w *runningJob) act(ctx workflow.Context, passes int) (*job.Wake, *job.Resu
 		return &job.Wake{At: now.Add(busyPause), Reason: "pause"}, nil, nil
 	default:
 		return nil, nil, w.attempt(ctx, plan)
-	}
-	if len(w.early) > 0 {
-		return nil, nil, nil
 	}
 	if len(w.orphans) > 0 {
 		return nil, nil, w.releaseNextOrphans(ctx)
@@ -250,9 +244,8 @@ func (w *runningJob) historyIsLong(ctx workflow.Context) bool {
 func fits(state job.State) error { return state.Fits(maxStateBytes) }
 
 func (w *runningJob) continueAsNew(ctx workflow.Context) error {
-	w.observe(ctx)
 	input := w.input
-	input.Spec, input.State, input.Pods = w.spec, &w.state, nil
+	input.Spec, input.State, input.Pods, input.List = w.spec, &w.state, nil, false
 	input.Look, input.Wishes, input.Unknown = w.reasonToLook(), w.wishes, w.unknown
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

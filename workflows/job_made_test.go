@@ -96,9 +96,8 @@ func TestAnInputWithPodsThatNobodyMakesWithAJobIsRefused(t *testing.T) {
 	}
 }
 
-// The Pods of a new Job are made before its workflow begins, and may have ended by then: the first plan finds them. What
-// was said of them before has no list read.
-func TestPodsThatWereMadeBeforeTheWorkflowBegan(t *testing.T) {
+// The bridge has started the workflow, since the process is lost that has made the Pods: they are found by one list.
+func TestPodsThatTheStarterOfTheWorkflowDoesNotKnow(t *testing.T) {
 	for name, test := range map[string]struct {
 		phase corev1.PodPhase
 		// told says that the workflow was signalled before it began.
@@ -121,12 +120,30 @@ func TestPodsThatWereMadeBeforeTheWorkflowBegan(t *testing.T) {
 			if test.phase == corev1.PodRunning {
 				kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 			}
-			kube.mustEnd(spec, job.Complete)
-			expect(t, "Pods", len(kube.pods), 1)
-			if slices.Contains(kube.calls, protocol.ListPodsActivity) {
-				t.Errorf("the Pods were listed: %v", kube.calls)
+			result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: spec, List: true})
+			if err != nil || result.Outcome != job.Complete {
+				t.Errorf("%s, %v", result.Outcome, err)
 			}
+			expect(t, "Pods", len(kube.pods), 1)
+			expect(t, "lists", kube.lists(), 1)
 		})
+	}
+}
+
+// The Job was suspended between the create of its first Pod and the start of its workflow.
+func TestAPodOfAJobThatWasSuspendedBeforeItsWorkflowBeganIsRemoved(t *testing.T) {
+	kube := newJobKube(t)
+	spec := jobSpec(1, 1)
+	kube.create(job.First(hello.Namespace, hello.Name, hello.UID, spec, kube.environment.Now()))
+	spec.Suspend, spec.Generation = true, 2
+	kube.after(time.Minute, func() {
+		if pod := kube.pods[0]; !pod.Deleting || !pod.Removed {
+			t.Errorf("the Pod runs on: %v", kube.calls)
+		}
+		kube.remove()
+	})
+	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: spec, List: true}); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -143,8 +160,8 @@ func TestAPodThatTheFirstPlanDoesNotAskForIsListed(t *testing.T) {
 	}
 }
 
-// Somebody who may write to Temporal sends facts of Pods that there are not, before the workflow's first plan. No more of
-// them are put aside than have a place, and the Pods are listed once.
+// Somebody who may write to Temporal sends facts of Pods that there are not, before the workflow's first plan. None
+// is kept, and the Pods are listed once.
 func TestManyFactsBeforeTheFirstPlan(t *testing.T) {
 	kube := newJobKube(t)
 	var madeUp []job.PodFact
@@ -160,13 +177,17 @@ func TestManyFactsBeforeTheFirstPlan(t *testing.T) {
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "succeeded", result.Succeeded, 1)
 	expect(t, "Pods", len(kube.pods), 1)
-	lists := 0
-	for _, call := range kube.calls {
+	expect(t, "lists", kube.lists(), 1)
+}
+
+// lists is how many lists were taken.
+func (k *jobKube) lists() (lists int) {
+	for _, call := range k.calls {
 		if call == protocol.ListPodsActivity {
 			lists++
 		}
 	}
-	expect(t, "lists", lists, 1)
+	return lists
 }
 
 func TestFactsBeforeTheFirstPlanAreCarriedOver(t *testing.T) {

@@ -18,9 +18,6 @@ const maxOrphans = 10
 // hear takes all waiting signals and carries out what they ask for.
 func (w *runningJob) hear(ctx workflow.Context) error {
 	w.receive(ctx)
-	if w.planned {
-		w.observe(ctx)
-	}
 	if w.reasonToLook() && w.pause.over(workflow.Now(ctx)) {
 		if err := w.refresh(ctx); err != nil {
 			return err
@@ -68,22 +65,8 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 		}
 		return
 	}
-	// The first plan finds Pods that may be there, by their names: facts of them would have all listed. A run's are known.
-	if w.early = append(w.early, facts); w.planned || len(w.state.Pods) > 0 || len(w.early) == maxEarly {
-		w.observe(ctx)
-	}
+	w.state = w.state.Observe(facts.Facts).Heard(workflow.Now(ctx))
 }
-
-// observe takes the facts that were put aside into the state.
-func (w *runningJob) observe(ctx workflow.Context) {
-	for _, facts := range w.early {
-		w.state = w.state.Observe(facts.Facts).Heard(workflow.Now(ctx))
-	}
-	w.early = nil
-}
-
-// maxEarly bounds the signals that are put aside: a sender may send any number.
-const maxEarly = 20
 
 // releaseNextOrphans releases the Pods of another Job of the same name. It gives way to whatever comes, and goes on then.
 func (w *runningJob) releaseNextOrphans(ctx workflow.Context) error {

@@ -11,6 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/process"
+	"ostinato.dev/ostinato/internal/starts"
 )
 
 func main() { command.Main(config.BridgeCommand(os.LookupEnv, run)) }
@@ -29,7 +30,7 @@ func run(ctx context.Context, settings config.Bridge) (err error) {
 		Clients:           p.Kubernetes,
 		Temporal:          bridge.NewTemporal(p.Temporal, p.TemporalNamespace, settings.Cluster, settings.Weights, p.Logger),
 		TemporalNamespace: p.TemporalNamespace,
-		SearchAttributes:  bridge.HaveSearchAttributes(ctx, p.Temporal, p.TemporalNamespace, p.Logger),
+		SearchAttributes:  starts.HaveSearchAttributes(ctx, p.Temporal, p.TemporalNamespace, p.Logger),
 		Recorder:          recorder,
 		Metrics:           bridge.NewMetrics(p.Registry),
 		Logger:            p.Logger,

@@ -11,6 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/process"
+	"ostinato.dev/ostinato/internal/starts"
 )
 
 func main() { command.Main(config.WorkerCommand(os.LookupEnv, run)) }
@@ -31,6 +32,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		CronJobs:         p.Kubernetes.CronJobs,
 		Namespaces:       settings.Namespaces,
 		Temporal:         p.Temporal,
+		SearchAttributes: starts.HaveSearchAttributes(ctx, p.Temporal, p.TemporalNamespace, p.Logger),
 		Heartbeats:       p.Temporal,
 		Namespace:        p.TemporalNamespace,
 		Cluster:          settings.Cluster,

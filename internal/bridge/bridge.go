@@ -32,6 +32,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/starts"
 )
 
 // ErrLeadershipLost is returned by Run when another process has or may have the lease. The process should start anew.
@@ -52,7 +53,7 @@ type Options struct {
 	// Temporal is usually NewTemporal's; TemporalNamespace is its namespace, which CronJobs' status names.
 	Temporal          Temporal
 	TemporalNamespace string
-	SearchAttributes  SearchAttributes
+	SearchAttributes  starts.SearchAttributes
 	// Recorder emits Events on CronJobs.
 	Recorder record.EventRecorder
 	Metrics  *Metrics

@@ -162,7 +162,7 @@ func TestUntakenGenerationIsSentAgain(t *testing.T) {
 
 func TestStandaloneJob(t *testing.T) {
 	w := newWorld(t).lead()
-	w.putJob(standalone())
+	w.putJob(standalone(missed))
 	w.hears("start " + jobID)
 	w.putJob(standalone(running))
 	w.putJob(standalone(running, edited))
@@ -189,13 +189,13 @@ func TestRecreatedJobReachesTheOldWorkflow(t *testing.T) {
 	second := func(j *batchv1.Job) { j.UID = "j2" }
 	t.Run("seen", func(t *testing.T) {
 		w := newWorld(t).lead()
-		w.putJob(standalone())
+		w.putJob(standalone(missed))
 		w.hears("start " + jobID)
 		w.putJob(standalone(second))
 		w.hears("signal-with-start " + jobID + " job-spec j2 generation 1 deleting false")
 	})
 	t.Run("not seen", func(t *testing.T) {
-		w := newWorld(t, standalone(second))
+		w := newWorld(t, standalone(second, missed))
 		w.temporal.running[jobID] = "j1"
 		w.lead().hears("start "+jobID, "signal-with-start "+jobID+" job-spec j2 generation 1 deleting false")
 	})
@@ -209,7 +209,7 @@ func TestRunWithoutWorkflowIsStartedAfterTheGrace(t *testing.T) {
 	w.putJob(run("r1", func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
 	w.putJob(run("r2", running, func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
 	w.hearsInTime("start job/shop/report-r1")
-	assert.GreaterOrEqual(t, w.clock.Since(after(20)), childGrace)
+	assert.GreaterOrEqual(t, w.clock.Since(after(20)), startGrace)
 }
 
 func TestEndOfRunIsBroughtToTheCronJob(t *testing.T) {
@@ -266,7 +266,7 @@ func TestOnlyTheNamespacesServed(t *testing.T) {
 }
 
 func TestNoMessageHoldsATemplate(t *testing.T) {
-	w := newWorld(t, cronJob(), standalone(), run("r1", complete)).lead()
+	w := newWorld(t, cronJob(), standalone(missed), run("r1", complete)).lead()
 	w.eventually(func() bool { return len(w.temporal.said()) == 2 }, "both started")
 	w.temporal.mu.Lock()
 	defer w.temporal.mu.Unlock()

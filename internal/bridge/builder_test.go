@@ -84,6 +84,9 @@ func standalone(edits ...func(*batchv1.Job)) *batchv1.Job {
 	return j
 }
 
+// missed is a Job that is new for a minute: the watch of new Jobs has not started its workflow.
+func missed(j *batchv1.Job) { j.CreationTimestamp = *at(-60) }
+
 // run builds a managed Job that the CronJob c1 controls.
 func run(uid string, edits ...func(*batchv1.Job)) *batchv1.Job {
 	return standalone(append([]func(*batchv1.Job){func(j *batchv1.Job) {

@@ -256,10 +256,9 @@ func (c *controller) warn(object metav1.Object, reason, message string) {
 
 // memory is what the controller remembers of objects while it leads.
 type memory struct {
-	cronJobs  table[cronJobMemory]
-	jobs      table[jobMemory]
-	restarts  table[restarts]
-	beginners beginners
+	cronJobs table[cronJobMemory]
+	jobs     table[jobMemory]
+	restarts table[restarts]
 	// paused says whether an object's workflow was last seen paused; "" means that it was not looked at yet.
 	paused table[metav1.ConditionStatus]
 	// foreign are Jobs to be handed back, with what each was last seen to wait for.

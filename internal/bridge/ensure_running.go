@@ -16,6 +16,7 @@ import (
 	"ostinato.dev/ostinato/internal/holder"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/starts"
 )
 
 // makeRound looks for the workflows of CronJobs and of Jobs under way: a workflow that was cancelled, terminated,
@@ -128,7 +129,7 @@ func (c *controller) restart(ctx context.Context, item key) error {
 	if err != nil {
 		return err
 	}
-	var start Start
+	var start starts.Start
 	known, now := c.memory.restarts.get(item), c.Clock.Now()
 	cronJob, _ := live.(*ostinatov1.CronJob)
 	object, _ := live.(*batchv1.Job)
@@ -168,7 +169,7 @@ func (c *controller) restarted(item key, object metav1.Object, found holder.Stan
 }
 
 // ensure starts the workflow of an object unless it runs, in place of what else does.
-func (c *controller) ensure(ctx context.Context, item key, start Start) (before holder.Standing, err error) {
+func (c *controller) ensure(ctx context.Context, item key, start starts.Start) (before holder.Standing, err error) {
 	before, err = c.Temporal.Replace(ctx, start)
 	if err != nil {
 		return before, err

@@ -19,6 +19,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/starts"
 )
 
 // listPage is how many workflows a page of a list has.
@@ -115,7 +116,7 @@ func (f *fakeTemporal) record(format string, arguments ...any) error {
 	return nil
 }
 
-func (f *fakeTemporal) Start(_ context.Context, start Start) (bool, error) {
+func (f *fakeTemporal) Start(_ context.Context, start starts.Start) (bool, error) {
 	defer f.enter(start.ID)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,7 +130,7 @@ func (f *fakeTemporal) Start(_ context.Context, start Start) (bool, error) {
 	return false, nil
 }
 
-func (f *fakeTemporal) SignalWithStart(_ context.Context, start Start, signal Signal) error {
+func (f *fakeTemporal) SignalWithStart(_ context.Context, start starts.Start, signal Signal) error {
 	defer f.enter(start.ID)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +141,7 @@ func (f *fakeTemporal) SignalWithStart(_ context.Context, start Start, signal Si
 	return nil
 }
 
-func (f *fakeTemporal) begin(start Start) {
+func (f *fakeTemporal) begin(start starts.Start) {
 	f.inputs = append(f.inputs, start.Input)
 	switch input := start.Input.(type) {
 	case protocol.CronJobInput:
@@ -187,7 +188,7 @@ func (f *fakeTemporal) stands(workflowID string) holder.Standing {
 }
 
 // Replace records a start, also of what runs.
-func (f *fakeTemporal) Replace(_ context.Context, start Start) (holder.Standing, error) {
+func (f *fakeTemporal) Replace(_ context.Context, start starts.Start) (holder.Standing, error) {
 	defer f.enter(start.ID)()
 	f.mu.Lock()
 	defer f.mu.Unlock()

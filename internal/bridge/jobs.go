@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/jobwatch"
 )
 
 // syncJob sends what a Job's workflow needs to hear.
@@ -22,11 +21,7 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
-	var wait time.Duration
-	if jobwatch.IsNew(found) {
-		wait = c.memory.beginners.admit(found, c.Clock.Now())
-	}
-	decision := decideJob(c.objects.owner, found, known, sweep, wait, c.Clock.Now())
+	decision := decideJob(c.objects.owner, found, known, sweep, c.Clock.Now())
 	reached, err := c.actOnJob(ctx, found, decision)
 	if err != nil {
 		return 0, err

@@ -35,7 +35,7 @@ func (w *world) discover(clienttesting.Action) (bool, runtime.Object, error) {
 }
 
 func TestWithoutTheCRDJobsAreServed(t *testing.T) {
-	w := newWorld(t, standalone())
+	w := newWorld(t, standalone(missed))
 	w.install(nil)
 	w.temporal.running[cronJobID], w.temporal.running["job/shop/left"] = "c1", "j9"
 	w.lead().hears("start "+jobID, "signal job/shop/left deleted j9")

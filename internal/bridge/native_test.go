@@ -312,7 +312,7 @@ func TestJobsOfANativeCronJobWhereBothAreTakenOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trimmed, err := both.trimJob(test.object)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, decideJob(both, trimmed.(*batchv1.Job), jobMemory{}, false, 0, after(1)))
+			assert.Equal(t, test.want, decideJob(both, trimmed.(*batchv1.Job), jobMemory{}, false, after(1)))
 		})
 	}
 }

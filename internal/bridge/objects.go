@@ -15,7 +15,6 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -246,9 +245,6 @@ func (c *controller) jobUpdated(before, after *batchv1.Job) {
 	if owner := c.objects.owner; owner.takeOver.Jobs && owner.ours(after) && builtInWrote(before, after) {
 		c.reportRival(jobKind, after, c.Metrics.builtInWrites)
 	}
-	if jobwatch.IsNew(before) && !jobwatch.IsNew(after) {
-		c.notNew(after)
-	}
 	switch {
 	case finished(after) && finished(before):
 	case finished(after):
@@ -263,19 +259,11 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 		c.memory.gone.add(item, string(job.UID))
 		c.main.Add(item)
 	}
-	c.notNew(job)
 	owner, owned := c.objects.owner.cronJobOf(job)
 	if condition := claim.Finished(job); owned && condition != nil {
 		c.memory.pruned.add(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
 	}
 	c.runEnded(job)
-}
-
-// notNew lets others of its namespace begin, after a Job is new no more.
-func (c *controller) notNew(job *batchv1.Job) {
-	for _, next := range c.memory.beginners.leave(job, c.Clock.Now()) {
-		c.main.Add(jobKey(next))
-	}
 }
 
 // runEnded queues the Job's CronJob for when its workflow has had time to learn of the end by itself.

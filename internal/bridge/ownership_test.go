@@ -75,7 +75,7 @@ func TestDecideJobTakenOver(t *testing.T) {
 		{name: "of a native CronJob: start at once, since no workflow of ours does", object: standalone(foreign, ofNativeCronJob), want: decision{action: ensure, insist: true}},
 		{name: "begun by the built-in controller: start, and insist", object: standalone(foreign, running, byBuiltIn), want: decision{action: ensure, insist: true, stale: after(2)}},
 		{name: "begun by the built-in controller, edited: send", object: standalone(foreign, running, byBuiltIn, edited), want: decision{action: send, stale: after(2)}},
-		{name: "begun there, gone on with here: start", object: standalone(foreign, running, byBuiltIn, byUs), want: decision{action: ensure}},
+		{name: "begun there, gone on with here: nothing", object: standalone(foreign, running, byBuiltIn, byUs), want: decision{action: leave, taken: true}},
 		{name: "begun here, gone on with there: a workflow from before is out of date", object: standalone(foreign, running, byUs, statusBy(builtInManager, 3)),
 			want: decision{action: ensure, insist: true, stale: after(4)}},
 		{name: "within a second nobody knows who was last: the same", object: standalone(foreign, running, byUs, statusBy(builtInManager, 2)),
@@ -95,7 +95,7 @@ func TestDecideJobTakenOver(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			trimmed, err := all.trimJob(test.object)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, decideJob(all, trimmed.(*batchv1.Job), test.memory, test.sweep, 0, after(test.now)))
+			assert.Equal(t, test.want, decideJob(all, trimmed.(*batchv1.Job), test.memory, test.sweep, after(test.now)))
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"ostinato.dev/ostinato/internal/order"
+	"ostinato.dev/ostinato/internal/starts"
 )
 
 // runningWorkflows stands for a Temporal in which every workflow runs already. It notes the workflows that are given a
@@ -43,7 +44,7 @@ func (p *placing) UpdateWorkflowExecutionOptions(_ context.Context, request *wor
 }
 
 func TestCronJobWorkflowsThatRunGetTheirPlaceOnce(t *testing.T) {
-	starts := []Start{
+	asked := []starts.Start{
 		{ID: "cronjob/shop/a", Place: order.Place{Work: order.Due, Namespace: "shop"}},
 		{ID: "job/shop/a", Place: order.Place{Work: order.Running, Namespace: "shop"}},
 		{ID: "cronjob/shop/b", Place: order.Place{Work: order.Due, Namespace: "shop"}},
@@ -69,7 +70,7 @@ func TestCronJobWorkflowsThatRunGetTheirPlaceOnce(t *testing.T) {
 			server := &runningWorkflows{service: placing{answer: test.answer}}
 			temporal := NewTemporal(server, "default", "", weights, slog.New(slog.NewTextHandler(&log, nil)))
 			for range 2 {
-				for _, start := range starts {
+				for _, start := range asked {
 					if running, err := temporal.Start(t.Context(), start); !running || err != nil {
 						t.Errorf("start %s: running %v, %v", start.ID, running, err)
 					}

@@ -31,7 +31,7 @@ type restarts = attempts[types.UID]
 // workflow should have started by now and was not restarted just now, lest it becomes a hot loop.
 func toEnsure(owner ownership, job *batchv1.Job, known restarts, now time.Time) bool {
 	return owner.ours(job) && !finished(job) && known.at(job.UID).wait(now) <= 0 &&
-		(acknowledgedJob(job) || now.Sub(job.CreationTimestamp.Time) >= childGrace)
+		(acknowledgedJob(job) || now.Sub(job.CreationTimestamp.Time) >= startGrace)
 }
 
 // toEnsureCronJob is toEnsure for CronJobs, whose workflows start at once.

@@ -11,16 +11,18 @@ import (
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// childGrace is how long a CronJob's workflow has to start the workflow of a Job it created. After
-// that the bridge does: the UI of Temporal does not show it as a child, and a signal brings its end.
-const childGrace = time.Minute
+// startGrace is how long others have to start the workflow of a new Job: a CronJob's workflow that of a run's Job, and the
+// watch of new Jobs that of another one. After that the bridge does. The UI of Temporal does not show it as a child then, and
+// a signal brings its end.
+const startGrace = time.Minute
 
-// childRetry is when to look again for the workflow of a Job edited within childGrace.
-const childRetry = time.Second
+// startRetry is when to look again for the workflow of a Job edited within startGrace.
+const startRetry = time.Second
 
 // jobMemory is what the bridge remembers of a Job. Losing it costs repeated messages only.
 type jobMemory struct {
@@ -31,7 +33,7 @@ type jobMemory struct {
 
 // decideJob decides what to send for a Job. Nothing says which spec its workflow has: one that may have been edited
 // gets its spec after a leader starts. With sweep, the workflow of one that needs nothing is started: it may be lost.
-func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, wait time.Duration, now time.Time) decision {
+func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) decision {
 	if !owner.ours(object) || finished(object) {
 		return decision{}
 	}
@@ -40,12 +42,12 @@ func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep boo
 	edited := object.Generation > 1 || acknowledged && slices.ContainsFunc(settingAnnotations, func(annotation string) bool {
 		return metav1.HasAnnotation(object.ObjectMeta, annotation)
 	})
-	// The CronJob's workflow starts it as its child, where that has created it.
-	age := now.Sub(object.CreationTimestamp.Time)
-	grace := childGrace - age
+	grace := startGrace - now.Sub(object.CreationTimestamp.Time)
 	before, theirs := builtInWroteLast(object)
 	_, owned := owner.cronJobOf(object)
-	expected := owned && ofARun(object) && !theirs && !known && !acknowledged && grace > 0
+	// The CronJob's workflow starts that of a run as its child, and the watch those of other new Jobs, with their first Pods.
+	others := owned && ofARun(object) || jobwatch.IsNew(object)
+	expected := others && !theirs && !known && !acknowledged && grace > 0
 	switch {
 	case known && changed(memory.spec, job.SpecOf(object)):
 		return decision{action: send}
@@ -57,15 +59,13 @@ func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep boo
 		// Re-created under its name: a workflow of the old Job may still run.
 		return decision{action: send, stale: before}
 	case expected && edited:
-		return decision{action: send, runningOnly: true, again: childRetry}
+		return decision{action: send, runningOnly: true, again: startRetry}
 	case expected:
 		return decision{again: grace}
 	case edited:
 		return decision{action: send, stale: before}
-	case owned && acknowledged && !sweep:
+	case acknowledged && !sweep:
 		return decision{taken: true}
-	case wait > 0:
-		return decision{again: wait}
 	}
 	return decision{action: ensure, insist: !owned && !acknowledged, stale: before}
 }

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"maps"
 	"testing"
 	"time"
 
@@ -86,19 +85,19 @@ func TestDecideJob(t *testing.T) {
 		object *batchv1.Job
 		memory jobMemory
 		sweep  bool
-		wait   time.Duration
 		now    int
 		want   decision
 	}{
 		{name: "another controller's: nothing", object: standalone(foreign), want: decision{action: leave}},
 		{name: "finished: nothing", object: standalone(complete), want: decision{action: leave}},
 		{name: "finished, in the sweep: nothing", object: standalone(failed), sweep: true, want: decision{action: leave}},
-		{name: "new: start, and insist", object: standalone(), want: decision{action: ensure, insist: true}},
-		{name: "new in a burst: others come first", object: standalone(), wait: time.Second, want: decision{again: time.Second}},
-		{name: "edited in a burst: send", object: standalone(edited), wait: time.Second, want: decision{action: send}},
-		{name: "re-created in a burst: send", object: standalone(), memory: old, wait: time.Second, want: decision{action: send}},
-		{name: "first seen running: start, should its workflow be lost", object: standalone(running), want: decision{action: ensure}},
-		{name: "first seen suspended by its workflow: start", object: standalone(suspended), want: decision{action: ensure}},
+		{name: "new: leave it to the watch", object: standalone(), now: 1, want: decision{again: 59 * time.Second}},
+		{name: "new, in the sweep: the same", object: standalone(), now: 1, sweep: true, want: decision{again: 59 * time.Second}},
+		{name: "still without workflow: start, and insist", object: standalone(), now: 60, want: decision{action: ensure, insist: true}},
+		{name: "new and edited: send", object: standalone(edited), want: decision{action: send}},
+		{name: "first seen running: nothing", object: standalone(running), want: decision{action: leave, taken: true}},
+		{name: "first seen running, in the sweep: start, should its workflow be lost", object: standalone(running), sweep: true, want: decision{action: ensure}},
+		{name: "first seen suspended by its workflow, in the sweep: start", object: standalone(suspended), sweep: true, want: decision{action: ensure}},
 		{name: "first seen after an edit: send", object: standalone(running, edited), want: decision{action: send}},
 		{name: "known: nothing", object: standalone(running), memory: known, want: decision{action: leave}},
 		{name: "known, in the sweep: start", object: standalone(running), memory: known, sweep: true, want: decision{action: ensure}},
@@ -122,11 +121,11 @@ func TestDecideJob(t *testing.T) {
 			memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(setting(names.BackoffBaseAnnotation, "2")))}, want: decision{action: send}},
 		{name: "a setting taken back too", object: standalone(running), memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(patient))}, want: decision{action: send}},
 		{name: "another annotation is none", object: standalone(running, setting("team", "a")), memory: known, want: decision{action: leave}},
-		{name: "new with a setting: start", object: standalone(patient), want: decision{action: ensure, insist: true}},
+		{name: "new with a setting: leave it to the watch", object: standalone(patient), now: 1, want: decision{again: 59 * time.Second}},
 		{name: "first seen running with a setting, which may be an edit: send", object: standalone(running, patient), want: decision{action: send}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, decideJob(ownership{}, test.object, test.memory, test.sweep, test.wait, after(test.now)))
+			assert.Equal(t, test.want, decideJob(ownership{}, test.object, test.memory, test.sweep, after(test.now)))
 		})
 	}
 }
@@ -196,21 +195,4 @@ func TestTrimmedObjectsHoldNoTemplate(t *testing.T) {
 	assert.Equal(t, types.UID("j1"), j.UID)
 	assert.Empty(t, j.Spec)
 	assert.Empty(t, j.Status)
-}
-
-func TestMissingSearchAttributesComeWithTheirCommand(t *testing.T) {
-	found, command := judgeAttributes(nil, "jobs")
-	assert.Equal(t, SearchAttributes{}, found)
-	assert.Equal(t, "temporal operator search-attribute create --namespace jobs --name CronJobName --type Keyword"+
-		" --name JobName --type Keyword --name KubernetesNamespace --type Keyword --name ScheduledTime --type Datetime"+
-		" --name CronJobLastResult --type Keyword --name CronJobNextRun --type Datetime --name CronJobSuspended --type Bool", command)
-	found, command = judgeAttributes(startAttributes, "jobs")
-	assert.Equal(t, SearchAttributes{AtStart: true}, found, "those of an older version are enough for what they are for")
-	assert.Equal(t, "temporal operator search-attribute create --namespace jobs"+
-		" --name CronJobLastResult --type Keyword --name CronJobNextRun --type Datetime --name CronJobSuspended --type Bool", command)
-	all := maps.Clone(startAttributes)
-	maps.Copy(all, statusAttributes)
-	found, command = judgeAttributes(all, "jobs")
-	assert.Equal(t, SearchAttributes{true, true}, found)
-	assert.Empty(t, command)
 }

@@ -63,7 +63,7 @@ func TestAWorkflowBehindTheJobStartsAnew(t *testing.T) {
 	decide := func(w *world) {
 		// The fake API server drops what it notes of writes.
 		c := w.bridge().newController()
-		reached, err := c.actOnJob(t.Context(), object, decideJob(all, object, jobMemory{}, true, 0, after(20)))
+		reached, err := c.actOnJob(t.Context(), object, decideJob(all, object, jobMemory{}, true, after(20)))
 		require.NoError(t, err)
 		assert.True(t, reached)
 	}
@@ -195,7 +195,7 @@ func TestEditedSettingsAreForwarded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := func(more ...func(*batchv1.Job)) *batchv1.Job { return standalone(append(edits, more...)...) }
 			w := newWorld(t).takingOver().lead()
-			w.putJob(job())
+			w.putJob(job(missed))
 			w.hears("start " + jobID)
 			for _, value := range []string{"600", "900"} {
 				w.putJob(job(running, setting(names.PendingDeadlineAnnotation, value)))
@@ -205,7 +205,7 @@ func TestEditedSettingsAreForwarded(t *testing.T) {
 			w.hears("signal-with-start " + jobID + " job-spec j1 generation 1 deleting false")
 			w.putJob(job(running, setting("team", "a")))
 			w.putJob(job(complete, setting(names.BackoffBaseAnnotation, "5")))
-			w.putJob(standalone(append(edits, func(j *batchv1.Job) { j.Name = "next" })...))
+			w.putJob(standalone(append(edits, missed, func(j *batchv1.Job) { j.Name = "next" })...))
 			w.hears("start job/shop/next")
 		})
 	}
@@ -229,7 +229,7 @@ func TestDefaultsAreInTheMessage(t *testing.T) {
 	w := newWorld(t)
 	w.settings.JobDefaults = job.Defaults{BackoffBase: 3 * time.Second, BackoffCap: 90 * time.Second}
 	w.lead()
-	w.putJob(standalone(setting(names.BackoffBaseAnnotation, "7")))
+	w.putJob(standalone(missed, setting(names.BackoffBaseAnnotation, "7")))
 	w.hears("start " + jobID)
 	w.temporal.mu.Lock()
 	defer w.temporal.mu.Unlock()
@@ -247,7 +247,7 @@ func TestJobsOfOtherControllersAreCounted(t *testing.T) {
 	w.putJob(standalone(managedBy("b.example/y"), called("two"), running))
 	w.putJob(standalone(managedBy(batchv1.JobControllerName), called("built-in")))
 	w.putJob(standalone(foreign, called("unmarked")))
-	w.putJob(standalone(called("ours")))
+	w.putJob(standalone(missed, called("ours")))
 	w.hears("start job/shop/built-in", "start job/shop/unmarked", "start job/shop/ours")
 	assert.EqualValues(t, 2, w.measured(metric, "a.example/x"))
 	assert.EqualValues(t, 1, w.measured(metric, "b.example/y"))

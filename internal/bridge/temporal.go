@@ -23,19 +23,8 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/starts"
 )
-
-// Start describes a workflow to start.
-type Start struct {
-	// ID is the workflow ID, from which follow its type and its task queue.
-	ID string
-	// Place is where it stands in Temporal's task queues.
-	Place order.Place
-	// Summary is what the Temporal UI shows for the workflow.
-	Summary    string
-	Attributes temporal.SearchAttributes
-	Input      any
-}
 
 // Signal is a signal to send.
 type Signal struct {
@@ -55,15 +44,15 @@ type JobWorkflow struct {
 // Temporal is what the bridge asks of Temporal. All calls may be repeated.
 type Temporal interface {
 	// Start starts a workflow unless one of that ID runs, which gets its place in Temporal's task queues.
-	Start(ctx context.Context, start Start) (running bool, err error)
+	Start(ctx context.Context, start starts.Start) (running bool, err error)
 	// SignalWithStart signals the running workflow of start's ID, after starting it if need be.
-	SignalWithStart(ctx context.Context, start Start, signal Signal) error
+	SignalWithStart(ctx context.Context, start starts.Start, signal Signal) error
 	// Signal signals a running workflow; found is false when none runs.
 	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
 	// Look says what runs under the ID of a workflow. It needs no worker.
 	Look(ctx context.Context, workflowID string) (holder.Standing, error)
 	// Replace starts a workflow unless it runs, and ends what else runs under its ID. found is what ran there.
-	Replace(ctx context.Context, start Start) (found holder.Standing, err error)
+	Replace(ctx context.Context, start starts.Start) (found holder.Standing, err error)
 	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
 	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
 	// Terminate ends the running workflow at once, where it began before a time, whichever object it is of. ended is
@@ -92,24 +81,13 @@ type temporalClient struct {
 	unplaceable atomic.Bool
 }
 
-func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
-	return client.StartWorkflowOptions{
-		ID:                    start.ID,
-		TaskQueue:             t.wanted(start.ID).TaskQueue,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: start.Attributes,
-		StaticSummary:         start.Summary,
-		Priority:              t.weights.Priority(start.Place),
-	}
-}
-
-func (t *temporalClient) Start(ctx context.Context, start Start) (bool, error) {
+func (t *temporalClient) Start(ctx context.Context, start starts.Start) (bool, error) {
 	// Failing on a running workflow, rather than using it, says that it runs.
 	return t.start(ctx, start, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL)
 }
 
-func (t *temporalClient) start(ctx context.Context, start Start, conflict enumspb.WorkflowIdConflictPolicy) (running bool, err error) {
-	options := t.options(start)
+func (t *temporalClient) start(ctx context.Context, start starts.Start, conflict enumspb.WorkflowIdConflictPolicy) (running bool, err error) {
+	options := start.Options(t.cluster, t.weights)
 	options.WorkflowIDConflictPolicy = conflict
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
 	_, err = t.sdk.ExecuteWorkflow(ctx, options, t.wanted(start.ID).Type, start.Input)
@@ -123,8 +101,8 @@ func (t *temporalClient) start(ctx context.Context, start Start, conflict enumsp
 	return false, nil
 }
 
-func (t *temporalClient) SignalWithStart(ctx context.Context, start Start, signal Signal) error {
-	_, err := t.sdk.SignalWithStartWorkflow(ctx, start.ID, signal.Name, signal.Argument, t.options(start), t.wanted(start.ID).Type, start.Input)
+func (t *temporalClient) SignalWithStart(ctx context.Context, start starts.Start, signal Signal) error {
+	_, err := t.sdk.SignalWithStartWorkflow(ctx, start.ID, signal.Name, signal.Argument, start.Options(t.cluster, t.weights), t.wanted(start.ID).Type, start.Input)
 	if err != nil {
 		return fmt.Errorf("signal %s with start of workflow %s: %w", signal.Name, start.ID, err)
 	}
@@ -144,7 +122,7 @@ func (t *temporalClient) Look(ctx context.Context, workflowID string) (holder.St
 	return found, err
 }
 
-func (t *temporalClient) Replace(ctx context.Context, start Start) (holder.Standing, error) {
+func (t *temporalClient) Replace(ctx context.Context, start starts.Start) (holder.Standing, error) {
 	found, err := t.Look(ctx, start.ID)
 	if err != nil || found == holder.Paused {
 		return found, err
@@ -160,12 +138,9 @@ func (t *temporalClient) Replace(ctx context.Context, start Start) (holder.Stand
 	return found, err
 }
 
-// wanted is the workflow that is to run under an ID: a Job's or a CronJob's.
+// wanted is the workflow that is to run under an ID.
 func (t *temporalClient) wanted(workflowID string) holder.Wanted {
-	if _, _, ofJob := t.cluster.ParseJobWorkflowID(workflowID); ofJob {
-		return holder.Wanted{ID: workflowID, Type: protocol.JobWorkflow, TaskQueue: t.cluster.JobTaskQueue()}
-	}
-	return holder.Wanted{ID: workflowID, Type: protocol.CronJobWorkflow, TaskQueue: t.cluster.ControlTaskQueue()}
+	return starts.Wanted(t.cluster, workflowID)
 }
 
 // describe returns what Temporal says about the workflow that runs under an ID, and nil if the expected one does not
@@ -294,7 +269,7 @@ func errorClass(err error) string {
 
 // place gives a running CronJob workflow its place in Temporal's task queues, once: it may have been started years ago, by
 // an older release or by other weights. Where that fails the workflow keeps the place it has, and the sweep goes on.
-func (t *temporalClient) place(ctx context.Context, start Start) {
+func (t *temporalClient) place(ctx context.Context, start starts.Start) {
 	if t.unplaceable.Load() || t.wanted(start.ID).Type != protocol.CronJobWorkflow {
 		return
 	}

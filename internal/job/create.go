@@ -49,7 +49,7 @@ const MaxFirst = 10
 
 // First returns the creates of the plan that a new Job's workflow begins with, MaxFirst at most: they follow from the Job.
 func First(namespace, name, uid string, spec Spec, now time.Time) []Create {
-	creates := Decide(Begin(namespace, name, uid, spec), spec, now).Creates
+	creates := Decide(Begin(namespace, name, uid, spec, false), spec, now).Creates
 	return creates[:min(len(creates), MaxFirst)]
 }
 

@@ -87,7 +87,7 @@ func TestNoFactRenamesAPod(t *testing.T) {
 	assert.Equal(t, []job.Pod{{PodFact: want}}, state.Observe([]job.PodFact{madeUp}).Pods, "by a signal")
 
 	spec := specOf(1, 1)
-	plan := job.Decide(job.Begin("default", "hello", "uid-1", spec), spec, start)
+	plan := job.Decide(job.Begin("default", "hello", "uid-1", spec, false), spec, start)
 	madeUp.UID = "zebra"
 	state = job.Apply(plan, job.Report{Created: []job.CreatedPod{{Name: plan.Creates[0].Name, UID: "pod-1", Ended: &madeUp}}}, start)
 	want.Name, want.Index = plan.Creates[0].Name, nil

@@ -45,9 +45,9 @@ func (l List) Short(undecided []string) List {
 }
 
 // Begin returns the State of a Job whose workflow starts. It takes the Job for one without a past until a request says
-// otherwise (Base). One that may have Pods by its selector asks to be rebuilt.
-func Begin(namespace, name, uid string, spec Spec) State {
-	return State{Namespace: namespace, Name: name, UID: uid, Rebuild: spec.ManualSelector}
+// otherwise (Base). With list it asks to be rebuilt, as one does that may have Pods by its selector.
+func Begin(namespace, name, uid string, spec Spec, list bool) State {
+	return State{Namespace: namespace, Name: name, UID: uid, Rebuild: list || spec.ManualSelector}
 }
 
 // HasStatus reports whether some controller has written the status of a Job.

@@ -27,7 +27,7 @@ func TestAJobWithAPastIsBegunFromWhatThereIsOfIt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			state := job.Begin("default", "work", "uid-1", test.spec)
+			state := job.Begin("default", "work", "uid-1", test.spec, false)
 			plan := job.Decide(state, test.spec, start)
 			if job.Overtaken(test.status, job.ByOthers{}, plan.Base()) {
 				state, _ = state.Reread(test.spec, test.spec, test.status)

@@ -1,8 +1,9 @@
-// Package jobwatch sees new Jobs, so that their first Pods are made at once. When a thousand Jobs are created together,
-// their workflows begin one after another, and what each does first follows from the Job alone.
+// Package jobwatch sees new Jobs, makes their first Pods at once, and starts their workflows with these Pods. When a thousand
+// Jobs are created together, their workflows begin one after another, and what each does first follows from the Job alone.
 //
-// It has no say in a Job that a workflow has begun with. It remembers and retries nothing: what it misses, as while the
-// API server is away or without the right to watch Jobs, the Job's workflow does.
+// It has no say in a Job that a workflow has begun with. It remembers nothing. A watch that takes over lists the Jobs, and leaves
+// the first Pods of these to their workflows, since the watch before may have made them. The bridge does after a minute what the
+// watch misses, as while the API server is away or without the right to watch Jobs.
 package jobwatch
 
 import (
@@ -29,8 +30,12 @@ import (
 	"ostinato.dev/ostinato/internal/queue"
 )
 
-// makers bounds the Jobs whose first Pods are being made.
-const makers = 32
+const (
+	// makers bounds the Jobs whose first Pods are being made, starters those whose workflows are being started.
+	makers, starters = 32, 16
+	// retryAfter is after how long a call that failed is tried again.
+	retryAfter = time.Second
+)
 
 // Options are what a watch works with.
 type Options struct {
@@ -42,35 +47,45 @@ type Options struct {
 	// Weights are the shares of namespaces where Jobs wait.
 	Weights order.Weights
 	Clock   clock.WithTicker
-	// Begin makes the first Pods of a Job that was new when it was seen.
-	Begin func(ctx context.Context, job protocol.ObjectReference)
+	// Begin makes the first Pods of a Job that was new when it was seen, unless it was listed, and returns the input of its
+	// workflow; nil if the Job is new no more. After an error it is called again.
+	Begin func(ctx context.Context, job protocol.ObjectReference, listed bool) (*protocol.JobInput, error)
+	// Start starts the workflow, unless it runs. After an error it is called again.
+	Start func(ctx context.Context, input protocol.JobInput) error
 }
 
-// IsNew reports whether the first Pods of a Job are to be made: it is ours, and no workflow has begun with it. The start
-// of a CronJob's run makes those of its Job itself. A Job that is to be taken over may be the built-in controller's yet.
+// IsNew reports whether the first Pods of a Job are to be made: it is ours, was not edited, and no workflow has begun with it.
+// The start of a CronJob's run makes those of its Job itself. A Job that is to be taken over may be the built-in controller's
+// yet.
 func IsNew(object *batchv1.Job) bool {
-	return claim.Ours(object, false) && object.DeletionTimestamp == nil && !job.HasStatus(object.Status) &&
+	return claim.Ours(object, false) && object.DeletionTimestamp == nil && object.Generation <= 1 && !job.HasStatus(object.Status) &&
 		!ptr.Deref(object.Spec.Suspend, false) && !metav1.HasAnnotation(object.ObjectMeta, names.ScheduledTimestampAnnotation)
 }
 
 // Watch is a watch of Jobs. It runs once.
 type Watch struct {
-	options Options
-	jobs    k8s.Informers
-	waiting *queue.Queue[protocol.ObjectReference]
+	options         Options
+	jobs            k8s.Informers
+	podless, begins *queue.Queue[protocol.ObjectReference]
+
+	mutex sync.Mutex
+	new   newJobs
 }
 
 // New returns a watch.
 func New(options Options) (*Watch, error) {
 	shares := queue.Shares[protocol.ObjectReference]{Namespace: func(job protocol.ObjectReference) string { return job.Namespace }, Weights: options.Weights}
-	w := &Watch{options: options, jobs: k8s.Informers{}, waiting: queue.New("jobwatch", time.Second, time.Second, shares, options.Clock, nil)}
+	line := func(name string) *queue.Queue[protocol.ObjectReference] {
+		return queue.New(name, retryAfter, retryAfter, shares, options.Clock, nil)
+	}
+	w := &Watch{options: options, jobs: k8s.Informers{}, podless: line("jobwatch"), begins: line("jobwatch-start"), new: newJobs{}}
 	for _, namespace := range k8s.NamespacesToList(options.Namespaces) {
 		w.jobs[namespace] = batchinformers.NewJobInformer(options.Kubernetes, namespace, 0, cache.Indexers{})
 		if err := w.jobs[namespace].SetTransform(trim); err != nil {
 			return nil, fmt.Errorf("set the Job informer's transform: %w", err)
 		}
 	}
-	return w, w.jobs.Tell(k8s.HandlerOf(w.see, func(_, _ *batchv1.Job) {}, func(*batchv1.Job) {}))
+	return w, w.jobs.Tell(k8s.HandlerOf(w.see, w.changed, w.begun))
 }
 
 // Job returns a Job as it was seen last, or nil. It tells whose the Job is, whether it is new or finished, and when it was
@@ -82,27 +97,111 @@ func (w *Watch) Job(namespace, name string, uid types.UID) *batchv1.Job {
 	return nil
 }
 
+// Begins reports whether the watch is to start the workflow of a Job, and has not done so.
+func (w *Watch) Begins(namespace, name string, uid types.UID) (begins bool) {
+	w.with(func(jobs newJobs, _ time.Time) {
+		begins = jobs.has(protocol.ObjectReference{Namespace: namespace, Name: name, UID: string(uid)})
+	})
+	return begins
+}
+
 // Run watches until the context is done.
 func (w *Watch) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() { w.jobs.Run(ctx) })
-	w.waiting.Run(ctx, makers, func(ctx context.Context, job protocol.ObjectReference) (time.Duration, error) {
-		w.options.Begin(ctx, job)
-		return 0, nil
+	group.Go(func() { w.begins.Run(ctx, starters, w.start) })
+	w.podless.Run(ctx, makers, w.make)
+}
+
+func (w *Watch) with(do func(jobs newJobs, now time.Time)) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	do(w.new, w.options.Clock.Now())
+}
+
+func (w *Watch) see(added *batchv1.Job, initial bool) {
+	if !IsNew(added) || !names.InShard(string(added.UID), w.options.Shard, w.options.Shards) {
+		return
+	}
+	seen := referenceOf(added)
+	w.with(func(jobs newJobs, now time.Time) {
+		if !jobs.has(seen) {
+			jobs.see(seen, initial, now)
+			w.podless.Add(seen)
+		}
 	})
 }
 
-func (w *Watch) see(added *batchv1.Job, _ bool) {
-	if IsNew(added) && names.InShard(string(added.UID), w.options.Shard, w.options.Shards) {
-		w.waiting.Add(protocol.ObjectReference{Namespace: added.Namespace, Name: added.Name, UID: string(added.UID)})
+func (w *Watch) changed(before, after *batchv1.Job) {
+	if IsNew(before) && !IsNew(after) {
+		w.begun(after)
 	}
 }
 
-// trim is an informer transform: it keeps new Jobs, and of the others what Watch.Job tells and why they are not new.
+// begun has another workflow start in place of that of a Job which is new no more, or is gone.
+func (w *Watch) begun(job *batchv1.Job) {
+	w.begin(func(jobs newJobs) []protocol.ObjectReference { return jobs.begun(referenceOf(job)) })
+}
+
+// begin has the workflows start of Jobs that may begin after what has happened.
+func (w *Watch) begin(after func(jobs newJobs) []protocol.ObjectReference) {
+	w.with(func(jobs newJobs, _ time.Time) {
+		for _, one := range after(jobs) {
+			w.begins.Add(one)
+		}
+	})
+}
+
+func referenceOf(job *batchv1.Job) protocol.ObjectReference {
+	return protocol.ObjectReference{Namespace: job.Namespace, Name: job.Name, UID: string(job.UID)}
+}
+
+// make makes the first Pods of a Job. Its workflow then waits to be started.
+func (w *Watch) make(ctx context.Context, seen protocol.ObjectReference) (time.Duration, error) {
+	var listed bool
+	w.with(func(jobs newJobs, _ time.Time) { listed = jobs.listed(seen) })
+	input, err := w.options.Begin(ctx, seen, listed)
+	if err != nil && w.isNew(seen) {
+		return 0, err
+	}
+	w.begin(func(jobs newJobs) []protocol.ObjectReference { return jobs.made(seen, input) })
+	return 0, nil
+}
+
+// start starts the workflow of a Job when its turn has come.
+func (w *Watch) start(ctx context.Context, seen protocol.ObjectReference) (again time.Duration, err error) {
+	var input *protocol.JobInput
+	w.with(func(jobs newJobs, now time.Time) {
+		if input, again = jobs.next(seen, now); input != nil && again == 0 {
+			jobs.begin(seen, now)
+		}
+	})
+	if input == nil || again > 0 {
+		return again, nil
+	}
+	// One that is new no more has a workflow, or gets one from the bridge.
+	if w.isNew(seen) {
+		err = w.options.Start(ctx, *input)
+	}
+	isNew := w.isNew(seen)
+	w.begin(func(jobs newJobs) []protocol.ObjectReference { return jobs.started(seen, isNew, err) })
+	if isNew {
+		return 0, err
+	}
+	return 0, nil
+}
+
+// isNew reports whether the watch sees that a Job is new.
+func (w *Watch) isNew(job protocol.ObjectReference) bool {
+	found := w.Job(job.Namespace, job.Name, types.UID(job.UID))
+	return found != nil && IsNew(found)
+}
+
+// trim keeps of a Job what IsNew and claim.Finished read, and which controller it belongs to.
 func trim(object any) (any, error) {
 	found, ok := object.(*batchv1.Job)
-	if !ok || IsNew(found) {
+	if !ok {
 		return object, nil
 	}
 	kept := &batchv1.Job{

@@ -53,6 +53,7 @@ var changes = map[string]struct {
 	"resumed": {func(j *batchv1.Job) {
 		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}
 	}, false},
+	"edited": {func(j *batchv1.Job) { j.Generation = 2 }, false},
 	"being deleted": {func(j *batchv1.Job) {
 		j.DeletionTimestamp, j.Finalizers = ptr.To(metav1.Now()), []string{"example.com/keep"}
 	}, false},
@@ -90,16 +91,25 @@ type stage struct {
 	watch      *jobwatch.Watch
 	mutex      sync.Mutex
 	begun      []string
+	started    []string
+	fails      error
 }
 
 func newStage(t *testing.T, objects ...runtime.Object) *stage {
 	s := &stage{t: t, kubernetes: fake.NewClientset(objects...)}
 	s.options = jobwatch.Options{
 		Kubernetes: s.kubernetes, Shards: 1, Clock: clock.RealClock{},
-		Begin: func(_ context.Context, job protocol.ObjectReference) {
+		Begin: func(_ context.Context, job protocol.ObjectReference, _ bool) (*protocol.JobInput, error) {
 			s.mutex.Lock()
 			defer s.mutex.Unlock()
 			s.begun = append(s.begun, job.Name)
+			return &protocol.JobInput{Job: job}, s.fails
+		},
+		Start: func(_ context.Context, input protocol.JobInput) error {
+			s.mutex.Lock()
+			defer s.mutex.Unlock()
+			s.started = append(s.started, input.Job.Name)
+			return nil
 		},
 	}
 	return s
@@ -123,6 +133,7 @@ func (s *stage) wants(names ...string) {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		assert.Equal(c, names, slices.Sorted(slices.Values(s.begun)))
+		assert.Equal(c, names, slices.Sorted(slices.Values(s.started)), "workflows")
 	}, 30*time.Second, 5*time.Millisecond)
 }
 

@@ -1,8 +1,10 @@
 package podwatch_test
 
 import (
+	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/fixture"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/podwatch"
 )
@@ -41,6 +44,13 @@ func (s *sightOfJob) seenBy(options *podwatch.Options) {
 	}
 }
 
+// beginning says whether the process is to start the workflows of Jobs.
+type beginning struct{ atomic.Bool }
+
+func (b *beginning) seenBy(options *podwatch.Options) {
+	options.Begins = func(string, string, types.UID) bool { return b.Load() }
+}
+
 // createdJob is a Job of ours whose workflow has not begun.
 func createdJob(at time.Time) *batchv1.Job {
 	job := managedBy(fixture.HelloJob(), ptr.To(names.JobController))
@@ -48,41 +58,55 @@ func createdJob(at time.Time) *batchv1.Job {
 	return job
 }
 
-// The first plan of a Job's workflow finds the Pods that the watch of new Jobs has made, and what became of them.
-func TestNobodyIsAskedAboutPodsOfANewJob(t *testing.T) {
+func TestPodsOfAJobWhoseWorkflowIsToBeStartedWait(t *testing.T) {
 	clock := clocktesting.NewFakeClock(noon)
 	var seen sightOfJob
+	var begins beginning
+	begins.Store(true)
 	created := createdJob(noon)
 	seen.set(created)
-	s := newStage(t, objects(created, helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodRunning).Ready()), withClock(clock), seen.seenBy)
+	s := newStage(t, objects(created, helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodRunning).Ready()), withClock(clock), seen.seenBy, begins.seenBy)
 	s.watch()
 	s.passesQuietly(clock, 10)
 	if attempts, reads := s.signals.attempts(), s.asked("get", "jobs"); attempts+reads > 0 {
 		t.Errorf("%d signals and %d reads of the Job, want none before its workflow begins", attempts, reads)
 	}
-	begun := created.DeepCopy()
-	begun.Status.StartTime = ptr.To(metav1.NewTime(noon))
-	seen.set(begun)
+	begins.Store(false)
 	s.passes(clock, "the end is signalled", func() bool { return slices.Equal(s.told(), []string{"a ended", "b"}) })
 }
 
-func TestPodsOfANewJobAreSignalled(t *testing.T) {
-	for name, test := range map[string]struct {
-		created time.Time
-		pod     podBuilder
-	}{
-		"that should have begun a minute ago": {noon.Add(-time.Minute), helloPod("a", corev1.PodSucceeded)},
-		"whose Pod somebody deletes":          {noon, helloPod("a", corev1.PodRunning).Deleting()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var seen sightOfJob
-			created := createdJob(test.created)
-			seen.set(created)
-			s := newStage(t, objects(created, test.pod), withClock(clocktesting.NewFakeClock(noon)), seen.seenBy)
-			s.watch()
-			eventually(t, "the Pod is signalled", func() bool { return len(s.signals.all()) == 1 })
+// A workflow that starts with the end of a Pod hears of it no more.
+func TestWhatAWorkflowStartsWithIsNotSignalled(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	var seen sightOfJob
+	var begins beginning
+	begins.Store(true)
+	created := createdJob(noon)
+	seen.set(created)
+	s := newStage(t, objects(created, helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodRunning)), withClock(clock), seen.seenBy, begins.seenBy)
+	s.watch()
+	s.passesQuietly(clock, 3)
+	for _, fails := range []bool{true, false} {
+		err := s.watcher.Begin(created.Namespace, created.Name, created.UID, func(due []job.PodFact) ([]job.PodFact, error) {
+			if len(due) != 1 || due[0].Name != "a" {
+				t.Errorf("due is %+v", due)
+			}
+			if fails {
+				return due, errors.New("Temporal is away")
+			}
+			return due, nil
 		})
+		if fails != (err != nil) {
+			t.Error(err)
+		}
 	}
+	begins.Store(false)
+	s.passesQuietly(clock, 5)
+	if told := s.told(); len(told) > 0 {
+		t.Errorf("signalled %q", told)
+	}
+	s.updatePod(helloPod("b", corev1.PodFailed))
+	s.passes(clock, "the other end is signalled", func() bool { return slices.Equal(s.told(), []string{"b ended"}) })
 }
 
 func TestNobodyHearsOfReleasedPodsOfAFinishedJob(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/queue"
 )
@@ -61,12 +61,28 @@ func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, e
 		// All are released, so the workflow has taken what there was to take.
 		again = queue.AtOnce
 		w.change(func(now time.Time) { watched.told(due.facts, now) })
-	case seen != nil && jobwatch.IsNew(seen) && w.Clock.Since(seen.CreationTimestamp.Time) < beginning && !slices.ContainsFunc(due.facts, waitedFor):
+	case w.Begins(key.namespace, key.name, key.uid):
 		again = signalInterval
 	default:
-		again, err = queue.AtOnce, w.send(ctx, watched, due.facts, w.queue.Failures(key) < quietTries)
+		again, err = queue.AtOnce, w.send(ctx, watched, due.facts)
 	}
 	return again, errors.Join(lookErr, err)
+}
+
+// Begin has a Job's workflow start with what is due about its Pods. start returns those facts which the workflow knows then.
+func (w *Watcher) Begin(namespace, name string, uid types.UID, start func(due []job.PodFact) (taken []job.PodFact, err error)) error {
+	var watched *watchedJob
+	var due []job.PodFact
+	w.change(func(time.Time) {
+		if watched = w.jobs[jobKey{namespace, name, uid}]; watched != nil {
+			due = watched.collect(nil)
+		}
+	})
+	taken, err := start(due)
+	if err == nil && len(taken) > 0 {
+		w.change(func(now time.Time) { watched.told(taken, now) })
+	}
+	return err
 }
 
 // decide returns what is due for a Job; nil when it has no Pods left.

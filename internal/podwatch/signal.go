@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -38,19 +37,11 @@ func (w *Watcher) signal(ctx context.Context, to jobKey, facts []job.PodFact) er
 	return nil
 }
 
-const (
-	// beginning is how long a new Job may take until its workflow has begun, which finds the Pods there are.
-	beginning = time.Minute
-	// quietTries is how often a Job may have no workflow before the Job is looked at: that of a run begins after the first Pods.
-	quietTries = 2
-)
-
-// send tells the Job's workflow of Pods, in parts that a signal can hold. What was not taken stays to be sent. A patient one
-// leaves it to the next try to ask why there is no workflow, unless a caller waits for a Pod.
-func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact, patient bool) error {
+// send tells the Job's workflow of Pods, in parts that a signal can hold. What was not taken stays to be sent.
+func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact) error {
 	for part := range parts(facts) {
 		err := w.signal(ctx, watched.jobKey, part)
-		if errors.Is(err, errNoWorkflow) && (!patient || slices.ContainsFunc(part, waitedFor)) {
+		if errors.Is(err, errNoWorkflow) {
 			if settled, settleErr := w.releaseOrphans(ctx, watched, true); settled || settleErr != nil {
 				return settleErr
 			}
@@ -63,9 +54,6 @@ func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.Pod
 	}
 	return nil
 }
-
-// waitedFor reports whether a person or a controller may wait until the Pod is released.
-func waitedFor(fact job.PodFact) bool { return fact.Deleting || fact.Gone }
 
 // signalBytes is about how much one signal holds at most: Temporal warns of events of 512 KiB.
 const signalBytes = 256 * 1024

@@ -40,6 +40,8 @@ type stage struct {
 	// reports counts the reports of the watches, every two seconds.
 	reports atomic.Int64
 	options podwatch.Options
+	// watcher is the watch that was started last.
+	watcher *podwatch.Watcher
 }
 
 type option func(*podwatch.Options)
@@ -71,6 +73,7 @@ func newStage(t *testing.T, objects []runtime.Object, with ...option) *stage {
 		Logger: sdklog.NewStructuredLogger(testLogger(t)), Clock: clock.RealClock{},
 		Report: func(podwatch.Details) { s.reports.Add(1) },
 		Job:    func(string, string, types.UID) *batchv1.Job { return nil }, // as without the right to watch Jobs
+		Begins: func(string, string, types.UID) bool { return false },
 	}
 	for _, apply := range with {
 		apply(&s.options)
@@ -84,6 +87,7 @@ func (s *stage) run() (stop func() error) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.watcher = watcher
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- watcher.Run(ctx) }()

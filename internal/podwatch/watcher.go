@@ -61,7 +61,9 @@ type Options struct {
 	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).
 	TakeOverJobs bool
 	// Job returns a Job as the worker sees it, or nil where it is not seen (jobwatch.Watch.Job).
-	Job     func(namespace, name string, uid types.UID) *batchv1.Job
+	Job func(namespace, name string, uid types.UID) *batchv1.Job
+	// Begins reports whether the workflow of a Job is to be started by this process (jobwatch.Watch.Begins).
+	Begins  func(namespace, name string, uid types.UID) bool
 	Metrics *Metrics
 	Logger  log.Logger
 	Clock   clock.WithTicker

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"slices"
 	"time"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -101,6 +102,8 @@ type JobInput struct {
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	// Pods are those that were made with the Job, job.MaxFirst at most: the first plan's.
 	Pods []job.CreatedPod `json:"pods,omitempty"`
+	// List says that the workflow is to begin with a list: the Job may have Pods that its starter does not know.
+	List bool `json:"list,omitempty"`
 	// State is set by continue-as-new. A workflow without it plans for a Job without a status; if the Job has one, its first
 	// request is answered with it (job.Base), and the workflow begins again from the Job and its Pods.
 	State *job.State `json:"state,omitempty"`
@@ -110,6 +113,19 @@ type JobInput struct {
 	Wishes []Wish `json:"wishes,omitempty"`
 	// Unknown are set by continue-as-new: the unknown signals that were answered within the minute.
 	Unknown steering.Unknown `json:"unknown,omitzero"`
+}
+
+// WithEnds returns the input with the ends of its Pods, as far as the facts tell them, and these facts.
+func (i JobInput) WithEnds(facts []job.PodFact) (with JobInput, taken []job.PodFact) {
+	i.Pods = slices.Clone(i.Pods)
+	for _, fact := range facts {
+		for at := range i.Pods {
+			if i.Pods[at].UID == fact.UID && fact.Ended() && fact.Tracked {
+				i.Pods[at].Ended, taken = &fact, append(taken, fact)
+			}
+		}
+	}
+	return i, taken
 }
 
 // PodWatchInput starts the workflow of one watch shard.

@@ -37,10 +37,9 @@ var mechanisms = [][]string{
 		"the bridge reminds a workflow of an overdue run, which is one that has no Job of its name",
 	},
 	{
-		"the watch that sees a new Job makes its first Pods; its workflow finds them, ended ones included",
-		"in a burst of new Jobs, first Pods come first: a Job's workflow begins when the Job is three seconds old, 32 of a namespace at a time",
-		"no fact is sent about Pods of a new Job, for a minute: its workflow has not begun, and will find them",
-		"facts that come before the first plan of a new Job's workflow wait until that is carried out; a run's workflow knows its first Pods, and takes them at once",
+		"the watch that sees a new Job makes its first Pods, and starts its workflow with them",
+		"workflows of new Jobs are started behind the first Pods of their namespace, for ten seconds at most; facts about their Pods wait for the start",
+		"the workflow of a Job that the bridge starts begins with a list, unless the Job was created suspended",
 		"one activity carries out a whole plan: creates, deletes, status, Events, logs, releases; 500 Pods at most, and the next plan does the rest",
 		"a plan that another plan would not take back, or that reads logs, is a regular activity; others are local ones",
 		"one activity ends all Pods that have not ended, and answers with a list of all Pods",

@@ -144,9 +144,9 @@ func goWrong(t *testing.T, namespace string) {
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return hasEventOfKind(ctx, namespace, "Job", "FailedCreate", "exceeded quota")
 	})
-	if err := stack.Temporal.TerminateWorkflow(t.Context(), harness.JobWorkflow(namespace, "refused"), "", "by the test"); err != nil {
-		t.Fatal(err)
-	}
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		return stack.Temporal.TerminateWorkflow(ctx, harness.JobWorkflow(namespace, "refused"), "", "by the test")
+	})
 	remove(t, namespace, "refused")
 }
 

@@ -181,11 +181,12 @@ func TestSuspendAndResumeOfAJob(t *testing.T) {
 	})
 	stack.Signal(t, harness.JobWorkflow(namespace, "pausable"), protocol.ResumeSignal, protocol.SignalNote{Note: "go on"})
 	harness.Eventually(t, harness.Prompt, running(1))
-	job, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), "pausable", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if job.Status.Failed != 0 || job.Status.StartTime == nil {
-		t.Errorf("after suspend and resume the status is %+v", job.Status)
-	}
+	// The Pod is made before the status is written.
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		job, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, "pausable", metav1.GetOptions{})
+		if err == nil && (job.Status.Failed != 0 || job.Status.StartTime == nil) {
+			err = fmt.Errorf("after suspend and resume the status is %+v", job.Status)
+		}
+		return err
+	})
 }

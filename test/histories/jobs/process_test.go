@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/steering"
 	"ostinato.dev/ostinato/test/histories/play"
 )
@@ -47,16 +48,19 @@ func newProcess(c *cluster) *process {
 	return p
 }
 
-// beginJob makes the first Pods of the Job, as the activity of the watch does.
-func beginJob(c *cluster) {
+// beginJob makes the first Pods of the Job unless it was listed, as the activity of the watch does, and returns the input of its workflow; nil if the watch
+// does not start it.
+func beginJob(c *cluster, listed bool) (input *protocol.JobInput) {
 	const name = "begin"
 	environment := play.Environment(context.Background())
-	environment.RegisterActivityWithOptions(func(ctx context.Context) error {
-		newActivities(c).BeginJob(ctx, reference)
-		return nil
+	environment.RegisterActivityWithOptions(func(ctx context.Context) (err error) {
+		input, err = newActivities(c).BeginJob(ctx, reference, listed)
+		return err
 	}, activity.RegisterOptions{Name: name})
-	_, err := environment.ExecuteActivity(name)
-	must(err)
+	if _, err := environment.ExecuteActivity(name); err != nil {
+		return nil
+	}
+	return input
 }
 
 // attempt makes attempts of an activity.

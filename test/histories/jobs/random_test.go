@@ -20,6 +20,7 @@ func drawScenario(t *rapid.T) scenario {
 		Courses: rapid.SliceOfN(rapid.Custom(drawCourse), 1, 8).Draw(t, "courses"),
 	}
 	s.Watched = rapid.SampledFrom([]time.Duration{0, time.Millisecond, 40 * time.Millisecond, 900 * time.Millisecond, 4 * time.Second}).Draw(t, "watched")
+	s.Starts = rapid.SampledFrom([]time.Duration{0, 0, time.Second, 4 * time.Second, -1}).Draw(t, "starts")
 	if mended("3") {
 		s.Lists = rapid.SampledFrom([]time.Duration{0, 0, 1300 * time.Millisecond}).Draw(t, "lists")
 	}

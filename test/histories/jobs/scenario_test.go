@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/histories/play"
 )
 
@@ -20,8 +19,10 @@ type scenario struct {
 	// Lasts is how long the scenario lasts. Steps happen at times since the beginning, when the Job is created.
 	Lasts time.Duration
 	Spec  batchv1.JobSpec
-	// Watched is when the watch of new Jobs, which is another worker's, makes the first Pods; 0 means never.
-	Watched time.Duration
+	// Watched is when the watch of new Jobs makes the first Pods; 0 means never, and the bridge starts the workflow at once. Starts is
+	// how long after that the watch starts the workflow with them; it is lost before that if Starts is negative, and the bridge starts
+	// the workflow when the Job is a minute old.
+	Watched, Starts time.Duration
 	// Lists is how long it takes until a list of the Job's Pods is answered.
 	Lists time.Duration
 	Steps []step
@@ -80,7 +81,7 @@ func (s scenario) String() string {
 	spec.Template = corev1.PodTemplateSpec{}
 	data, err := json.Marshal(spec)
 	must(err)
-	fmt.Fprintf(&text, "%s\nfor %s, watched after %s, lists take %s: %s\n", s.Name, s.Lasts, s.Watched, s.Lists, strings.Replace(string(data), `"template":{"metadata":{},"spec":{"containers":null}}`, "", 1))
+	fmt.Fprintf(&text, "%s\nfor %s, watched after %s, started after %s, lists take %s: %s\n", s.Name, s.Lasts, s.Watched, s.Starts, s.Lists, strings.Replace(string(data), `"template":{"metadata":{},"spec":{"containers":null}}`, "", 1))
 	for _, step := range s.Steps {
 		fmt.Fprintf(&text, "  %s\n", step)
 	}
@@ -102,10 +103,11 @@ func (w *world) perform(s step) {
 		if s.Heard >= 0 {
 			w.agenda.Plan(time.Now().Add(s.Heard), w.tellSpec)
 		}
-	case "suspend":
-		w.tell(play.Signal{Name: protocol.SuspendSignal})
-	case "resume":
-		w.tell(play.Signal{Name: protocol.ResumeSignal})
+	case "suspend", "resume":
+		// Each is the signal's name. Without a workflow it comes to nothing.
+		if w.begun {
+			w.tell(play.Signal{Name: s.Does})
+		}
 	case "quota":
 		w.cluster.do(func() { refuses.creates = quota })
 	case "outage":
@@ -123,8 +125,8 @@ func (w *world) perform(s step) {
 	case "evict":
 		w.first(w.kubelet.evict)
 	case "anew":
-		if !w.over {
-			panic(anew{})
+		if w.begun && !w.over {
+			panic(anew{w.started()})
 		}
 	case "long":
 		w.tell(play.Signal{})

@@ -14,8 +14,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/jobwatch"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/starts"
 	"ostinato.dev/ostinato/test/histories/play"
 	"ostinato.dev/ostinato/workflows"
 )
@@ -32,12 +34,14 @@ type world struct {
 	agenda   *play.Agenda
 	// input is what the workflow was started with.
 	input protocol.JobInput
+	// begun says that the workflow was started.
+	begun bool
 	// calm says that the scenario is over: Pods succeed soon from now on. over says that the workflow has ended.
 	calm, over bool
 }
 
-// anew is the panic that ends a workflow's run, which starts anew from the object.
-type anew struct{}
+// anew is the panic that ends a workflow's run, if one runs: another is started with the input.
+type anew struct{ input protocol.JobInput }
 
 func endsRun(why any) bool {
 	_, ends := why.(anew)
@@ -69,12 +73,14 @@ func newWorld(s scenario, loses int) *world {
 	}
 	w.cluster.record.edited(w.cluster.job())
 	w.temporal = play.NewTemporal[play.Signal](w.agenda, w.cluster.isLost)
-	w.input = w.started()
 	for i, step := range s.Steps {
 		w.agenda.Plan(w.begin.Add(step.At+apart+time.Duration(i)*nextStep), func() { w.perform(step) })
 	}
 	if s.Watched > 0 {
-		w.agenda.Plan(w.begin.Add(s.Watched), func() { go beginJob(w.cluster) })
+		w.agenda.Plan(w.begin.Add(s.Watched), func() { w.watches(false) })
+		w.agenda.Plan(w.begin.Add(time.Minute), w.bridged)
+	} else {
+		w.bridged()
 	}
 	end := w.begin.Add(s.Lasts + apart)
 	w.agenda.Plan(end, w.calmDown)
@@ -83,9 +89,59 @@ func newWorld(s scenario, loses int) *world {
 }
 
 // started is the input with which the bridge starts the workflow.
-func (w *world) started() protocol.JobInput {
-	stored := w.cluster.job()
-	return protocol.JobInput{Job: reference, Spec: job.SpecOf(stored)}
+func (w *world) started() protocol.JobInput { return starts.JobInput(w.cluster.job(), job.Defaults{}) }
+
+// watches has the watch of new Jobs begin with the Job. One that takes over has listed it.
+func (w *world) watches(listed bool) {
+	go func() {
+		input := beginJob(w.cluster, listed)
+		w.agenda.Plan(time.Now(), func() {
+			switch {
+			case w.cluster.isLost():
+			case input == nil:
+				w.bridged()
+			case w.scenario.Starts >= 0:
+				w.agenda.Plan(time.Now().Add(w.scenario.Starts), func() { w.begins(*input) })
+			}
+		})
+	}()
+}
+
+// bridged starts the workflow as the bridge does, unless it runs.
+func (w *world) bridged() {
+	if !w.begun {
+		w.begins(w.started())
+	}
+}
+
+// begins starts the workflow. If it runs, it hears of the Pods that the watch has made.
+func (w *world) begins(input protocol.JobInput) {
+	switch {
+	case !w.begun:
+		w.begun, w.input = true, input
+		return
+	case w.over:
+		panic(anew{input})
+	}
+	var facts []job.PodFact
+	for _, made := range input.Pods {
+		facts = append(facts, job.PodFact{Name: made.Name, UID: made.UID, Tracked: true})
+	}
+	w.tell(play.Signal{Name: protocol.PodsSignal, Argument: protocol.PodFacts{JobUID: jobUID, Facts: facts}})
+}
+
+// waits lets pass what happens until the workflow is started. The watch may be lost meanwhile: another one begins after a while.
+func (w *world) waits(down time.Duration) any {
+	return play.Caught(endsRun, func() {
+		for !w.begun {
+			w.agenda.Until(time.Time{}, func() bool { return w.begun || w.cluster.isLost() })
+			if w.cluster.isLost() {
+				w.agenda.Until(time.Now().Add(down), nil)
+				w.cluster.lose(false)
+				w.watches(true)
+			}
+		}
+	})
 }
 
 func (w *world) course(attempt int64) course {
@@ -98,10 +154,13 @@ func (w *world) course(attempt int64) course {
 // play plays a scenario to its end. Its worker is lost after a write, and its successor begins after a while.
 func (w *world) play(down time.Duration) (failure string) {
 	for {
+		why := w.waits(down)
 		process := newProcess(w.cluster)
 		w.temporal.Restart(process.alive)
 		var err error
-		why := play.Caught(endsRun, func() { err = w.run(process) })
+		if why == nil {
+			why = play.Caught(endsRun, func() { err = w.run(process) })
+		}
 		w.stop(process)
 		if _, lost := why.(play.LostProcess); lost {
 			why = play.Caught(endsRun, func() { w.agenda.Until(time.Now().Add(down), nil) })
@@ -117,7 +176,7 @@ func (w *world) play(down time.Duration) (failure string) {
 			return ""
 		case anew:
 			w.temporal.Anew()
-			w.input = w.started()
+			w.input, w.over = why.input, false
 		default:
 			return fmt.Sprint(why)
 		}
@@ -171,8 +230,12 @@ func (w *world) tell(signal play.Signal) {
 	}
 }
 
-// tellSpec tells what the bridge does of the Job.
+// tellSpec tells what the bridge does of the Job, whose workflow it starts for that unless it leaves that to the watch.
 func (w *world) tellSpec() {
+	if !w.begun && jobwatch.IsNew(w.cluster.job()) {
+		return
+	}
+	w.bridged()
 	w.tell(play.Signal{Name: protocol.JobSpecSignal, Argument: protocol.JobSpec{Input: w.started()}})
 }
 
