@@ -157,12 +157,23 @@ func (l *ledger) checkRemovals(plan job.Plan) {
 	l.c.t.Helper()
 	active, removed, surplus := len(l.which((*entry).active)), 0, 0
 	places, pendingFailed := map[int32]bool{}, false
-	candidates := l.which(func(known *entry) bool { return known.active() && !l.waits(known) })
-	for _, known := range candidates {
-		if l.c.indexed() && (!l.validIndex(known.fact) || places[*known.fact.Index]) {
-			surplus++
-		} else if l.c.indexed() {
-			places[*known.fact.Index] = true
+	// Those that wait for another delete are surplus first.
+	waiting := 0
+	for _, waits := range []bool{false, true} {
+		for _, known := range l.which(func(known *entry) bool { return known.active() && l.waits(known) == waits }) {
+			switch {
+			case l.c.indexed() && (!l.validIndex(known.fact) || places[*known.fact.Index]):
+				active--
+				if !waits {
+					surplus++
+				}
+				continue
+			case l.c.indexed():
+				places[*known.fact.Index] = true
+			}
+			if waits {
+				waiting++
+			}
 		}
 	}
 	for _, deletion := range plan.Deletes {
@@ -173,7 +184,7 @@ func (l *ledger) checkRemovals(plan job.Plan) {
 			pendingFailed = true // or a delete is tried again
 		}
 	}
-	surplus = min(max(surplus, active-l.want()), len(candidates))
+	surplus += max(active-l.want()-waiting, 0)
 	if l.c.spec.Suspend {
 		surplus = 0 // They are terminated.
 	}

@@ -27,7 +27,7 @@ func (p *pass) manage() {
 		// Pods that did not start in time, say, go first; creates wait for the next plan.
 		return
 	case p.spec.Suspend:
-		if len(p.removable()) > 0 || p.state.NeedsList {
+		if slices.ContainsFunc(p.removable(), func(i int) bool { return !p.delayed(p.state.Pods[i]) }) || p.state.NeedsList {
 			p.plan.Terminate = TerminateForSuspension
 		}
 		return
@@ -38,6 +38,8 @@ func (p *pass) manage() {
 	if more := int(active-want) - len(surplus); more > 0 {
 		surplus = append(surplus, rest[:min(more, len(rest))]...)
 	}
+	// No other Pod goes in the place of one whose delete has failed.
+	surplus = slices.DeleteFunc(surplus, func(i int) bool { return p.delayed(p.state.Pods[i]) })
 	switch {
 	case len(surplus) > 0 && !p.listed:
 		// One that has succeeded is counted instead, and readiness decides which of them go.
@@ -81,18 +83,19 @@ func (p *pass) delete(pod *Pod, release bool) {
 	pod.Deleting = true
 }
 
-// removable returns the places of the active Pods whose delete has not just failed, in the order of their removal: the
-// least advanced, then those with more restarts, then newer ones (ActivePods of parity 2.10, as far as facts tell).
+// removable returns the places of the active Pods in the order of their removal: those that were to go before, the least
+// advanced, then those with more restarts, then newer ones (ActivePods of parity 2.10, as far as facts tell).
 func (p *pass) removable() []int {
 	var candidates []int
 	for i, pod := range p.state.Pods {
-		if pod.active() && !p.delayed(pod) {
+		if pod.active() {
 			candidates = append(candidates, i)
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b int) int {
 		x, y := p.state.Pods[a], p.state.Pods[b]
 		return cmp.Or(
+			cmp.Compare(rank(x.remains()), rank(y.remains())),
 			cmp.Compare(removalRank(x.Phase), removalRank(y.Phase)),
 			cmp.Compare(rank(x.Ready), rank(y.Ready)),
 			cmp.Compare(y.Restarts, x.Restarts),
@@ -102,6 +105,9 @@ func (p *pass) removable() []int {
 	})
 	return candidates
 }
+
+// remains reports whether the Pod was not to be removed before.
+func (p Pod) remains() bool { return p.Fate == Undecided && p.Retry.Refusals == 0 }
 
 func removalRank(phase corev1.PodPhase) int {
 	return slices.Index([]corev1.PodPhase{corev1.PodUnknown, corev1.PodRunning}, phase)
