@@ -241,7 +241,7 @@ func (w *runningJob) historyIsLong(ctx workflow.Context) bool {
 // fits reports whether the state can be carried over and read again.
 //
 //workflowcheck:ignore encoding/json uses reflection; the size of what it writes is deterministic.
-func fits(state job.State) error { return state.Fits(maxStateBytes) }
+func fits(state job.State) error { return cmp.Or(state.Validate(), state.Fits(maxStateBytes)) }
 
 func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	input := w.input

@@ -9,6 +9,8 @@ const (
 	bulkThreshold = 10
 	// maxActive bounds the Pods that run at the same time, whatever the parallelism: all have to fit into one payload.
 	maxActive = 10_000
+	// maxAnnounced is the number of Warnings that are known not to be repeated.
+	maxAnnounced = 20
 	// maxAttempts is the number of failed Pods whose evidence is kept.
 	maxAttempts = 20
 

@@ -11,7 +11,7 @@ func (p *pass) create(missing int) {
 	if !p.spec.perIndex() && p.waits(p.spec.due(p.state.Backoff), WakeBackoff) || p.waits(p.state.CreateRetry.Until, WakeCreateRetry) {
 		return
 	}
-	missing = min(missing, MaxPods)
+	missing = min(missing, MaxPods, MaxStatePods-len(p.state.Pods))
 	if p.spec.indexed() {
 		p.createIndexes(missing)
 		return

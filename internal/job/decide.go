@@ -146,6 +146,7 @@ func (p *pass) emit(e event.Event) { p.plan.Events = append(p.plan.Events, e) }
 func (p *pass) announce(e event.Event) {
 	if !slices.Contains(p.state.Announced, e.Message) {
 		p.state.Announced = append(slices.Clip(p.state.Announced), e.Message)
+		p.state.Announced = p.state.Announced[max(len(p.state.Announced)-maxAnnounced, 0):]
 		p.emit(e)
 	}
 }

@@ -54,6 +54,7 @@ func (p *pass) pendingIndexes(count int) (indexes []int32, due time.Time) {
 			taken = append(taken, *pod.Index)
 		}
 	}
+	room := maxIndexRecords - len(p.state.Indexes) - len(p.state.Pods)
 	over := p.state.Completed.Union(p.state.FailedIndexes)
 	for index := range over.With(taken...).Missing(p.completions()) {
 		if len(indexes) == count {
@@ -62,6 +63,12 @@ func (p *pass) pendingIndexes(count int) (indexes []int32, due time.Time) {
 		if at := p.spec.due(p.state.Indexes.of(index).backoff()); p.spec.perIndex() && p.now.Before(at) {
 			due = earlier(due, at)
 			continue
+		}
+		if _, known := p.state.Indexes.search(index); !known {
+			if room <= 0 {
+				continue
+			}
+			room--
 		}
 		indexes = append(indexes, index)
 	}
