@@ -228,7 +228,8 @@ func (w *runningJob) historyIsLong(ctx workflow.Context) bool {
 	size := info.GetCurrentHistorySize()
 	w.began = cmp.Or(w.began, size)
 	long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > jobHistoryLimit || size-w.began > jobHistoryGrowth
-	if w.mailbox.pending() || !long {
+	// What is known of a successor is not carried over.
+	if w.mailbox.pending() || !long || w.successor != nil && !info.GetContinueAsNewSuggested() {
 		return false
 	}
 	if err := fits(w.state); err != nil {

@@ -458,3 +458,24 @@ func TestALargeStateDoesNotContinueAsNewByItself(t *testing.T) {
 	})
 	kube.mustEnd(jobSpec(1, 1), job.Complete)
 }
+
+// TestASuccessorIsNotForgottenInAnOutage: the Job is replaced while the API server is away, and the history becomes long meanwhile.
+func TestASuccessorIsNotForgottenInAnOutage(t *testing.T) {
+	kube := newJobKube(t)
+	successor := hello
+	successor.UID = "successor"
+	away := errors.New("the API server is away")
+	kube.after(time.Minute, func() {
+		kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) { return nil, away }
+		kube.signalSpec(successor, jobSpec(1, 1))
+		kube.environment.SetCurrentHistoryLength(1001)
+	})
+	kube.after(20*time.Minute, func() {
+		kube.answer = nil
+		kube.remove()
+	})
+	_, err := kube.run(jobSpec(1, 1))
+	var next protocol.JobInput
+	kube.continued(err, &next)
+	expect(t, "the next Job", next.Job.UID, successor.UID)
+}
