@@ -98,11 +98,11 @@ func (w *watchedJob) observe(s sight, initial bool, now time.Time) {
 	w.meet(pod, pod.event(s), s, now)
 }
 
-// remove records that a Pod, as it was seen last, has left the watch's sight. It is gone if it was being deleted. Otherwise,
-// or if it is known to exist (its labels or its controller were changed), it is looked up.
+// remove records that a Pod, as it was seen last, has left the watch's sight. It is gone if it was being deleted and no finalizer
+// kept it. Otherwise, or if it is known to exist (its labels or its controller were changed), it is looked up.
 func (w *watchedJob) remove(s sight, exists bool, now time.Time) {
 	event := left
-	if s.fact.Deleting && !exists {
+	if s.fact.Deleting && !exists && (!s.fact.Tracked || s.fact.Ended()) {
 		event = vanished
 	}
 	w.answer(s.fact.UID, event, s, now)

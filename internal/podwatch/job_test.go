@@ -342,7 +342,7 @@ func TestEndOfAPodThatWasLetGoIsToldByWhoeverWatchesNext(t *testing.T) {
 
 func TestSettledJobIsQuiet(t *testing.T) {
 	s := newScene(t)
-	s.see(fact("a", succeeded), fact("b"), fact("c"), fact("d", deleting))
+	s.see(fact("a", succeeded), fact("b"), fact("c"), fact("d", deleting, untracked))
 	s.leaves("c", false)
 	s.leaves("d", false)
 	if orphans := s.tracked(); len(orphans) != 3 {

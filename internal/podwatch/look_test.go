@@ -13,7 +13,7 @@ import (
 func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 	t.Run("while it is being deleted: gone", func(t *testing.T) {
 		s := newScene(t)
-		s.see(fact("a", deleting, ready))
+		s.see(fact("a", deleting, ready, untracked))
 		s.sends("a")
 		s.after(time.Minute)
 		s.leaves("a", false)
@@ -43,6 +43,15 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 		s.isForeign("a")
 		s.leaves("a", false) // its label is taken off
 		if due := s.sends("a"); !due.facts[0].Disowned || due.facts[0].Gone || len(s.pods) != 0 {
+			t.Errorf("decision %+v", due)
+		}
+	})
+	t.Run("being deleted, kept by its finalizer: it has lost its label, and is looked up", func(t *testing.T) {
+		s := newScene(t)
+		s.see(fact("a", deleting))
+		s.sends("a")
+		s.leaves("a", false)
+		if due := s.sends(); len(due.look) != 1 {
 			t.Errorf("decision %+v", due)
 		}
 	})
