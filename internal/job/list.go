@@ -155,7 +155,8 @@ func (s State) takePods(pods []PodFact) State {
 		}
 		pod := Pod{PodFact: fact.plausible()}
 		if !fact.Tracked {
-			pod.Fate = PodUncounted
+			// One that was to be removed, and released for that, is deleted.
+			pod.Fate, pod.Asked = PodUncounted, fact.Removed
 		}
 		s.Pods = append(s.Pods, pod)
 	}
