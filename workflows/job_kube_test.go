@@ -227,6 +227,10 @@ func (k *jobKube) signalFacts(facts ...job.PodFact) {
 	k.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: hello.UID, Facts: facts})
 }
 
+func (k *jobKube) signalDiffer() {
+	k.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: hello.UID, Differ: true})
+}
+
 // signalSpec signals a spec; when it is the Job's own, the object has it from now on.
 func (k *jobKube) signalSpec(reference protocol.ObjectReference, spec job.Spec) {
 	if reference.UID == hello.UID {

@@ -119,11 +119,12 @@ func TestWorkflowThatIsStartedTooLate(t *testing.T) {
 	expect(t, "succeeded", result.Succeeded, 1)
 }
 
-func TestSilenceIsBrokenByAList(t *testing.T) {
+func TestPodsAreListedIfTheNumbersDiffer(t *testing.T) {
 	kube := newJobKube(t)
 	kube.after(time.Minute, func() {
-		kube.pods[0].Phase, kube.pods[0].Finished = corev1.PodSucceeded, kube.environment.Now() // and no signal
+		kube.pods[0].Phase, kube.pods[0].Finished = corev1.PodSucceeded, kube.environment.Now() // and no fact
 	})
+	kube.after(2*time.Minute, kube.signalDiffer)
 	kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "list", slices.Contains(kube.calls, protocol.ListPodsActivity), true)
 }
@@ -145,6 +146,7 @@ func TestPodsDeletedAfterASuspensionGoWithIt(t *testing.T) {
 		kube.pods[0] = deleted(kube.pods[0])
 		kube.signalFacts(kube.pods[0])
 	})
+	kube.after(2*time.Minute, kube.signalDiffer)
 	kube.listing = func() {
 		kube.listing = nil
 		kube.signalSpec(hello, suspended)
@@ -171,8 +173,9 @@ func TestAPodThatGoesWithoutAWordIsMissed(t *testing.T) {
 	}
 	kube.after(10*time.Minute, terminating(1))
 	kube.after(10*time.Minute+time.Second, func() { kube.pods = nil })
-	kube.after(17*time.Minute, terminating(0)) // Lists come after 1, 2, 4 and 8 minutes.
-	kube.after(18*time.Minute, func() { kube.calls = nil })
+	kube.after(11*time.Minute, kube.signalDiffer)
+	kube.after(12*time.Minute, terminating(0))
+	kube.after(13*time.Minute, func() { kube.calls = nil })
 	kube.after(40*time.Minute, func() {
 		expect(t, "calls", kube.calls, nil)
 		kube.remove()

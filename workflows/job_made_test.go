@@ -199,5 +199,5 @@ func TestFactsBeforeTheFirstPlanAreCarriedOver(t *testing.T) {
 	_, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)})
 	var input protocol.JobInput
 	kube.continued(err, &input)
-	expect(t, "the Pods are to be listed", input.State.UnknownPods, true)
+	expect(t, "the Pods are to be listed", input.State.Doubt, true)
 }

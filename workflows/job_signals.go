@@ -65,7 +65,10 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 		}
 		return
 	}
-	w.state = w.state.Observe(facts.Facts).Heard(workflow.Now(ctx))
+	w.state = w.state.Observe(facts.Facts)
+	if facts.Differ {
+		w.state = w.state.Doubted()
+	}
 }
 
 // releaseNextOrphans releases the Pods of another Job of the same name. It gives way to whatever comes, and goes on then.

@@ -48,7 +48,7 @@ func conditionTypes(status batchv1.JobStatus) []batchv1.JobConditionType {
 func TestJobWithOnePodThatSucceedsCallsTheAPITwice(t *testing.T) {
 	kube := newJobKube(t)
 	var timers []time.Duration
-	kube.environment.SetOnTimerScheduledListener(func(_ string, duration time.Duration) { timers = append(timers, duration) })
+	kube.environment.SetOnTimerScheduledListener(func(_ string, duration time.Duration) { timers = append(timers, duration.Round(time.Minute)) })
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
@@ -56,7 +56,7 @@ func TestJobWithOnePodThatSucceedsCallsTheAPITwice(t *testing.T) {
 	expect(t, "conditions", conditionTypes(*kube.requests[1].Status), []batchv1.JobConditionType{"SuccessCriteriaMet", "Complete"})
 	expect(t, "releases", kube.requests[1].Releases, []job.Release{{Name: kube.pods[0].Name, UID: "pod-1", Phase: corev1.PodSucceeded}})
 	expect(t, "succeeded", result.Succeeded, 1)
-	expect(t, "timers", timers, []time.Duration{30 * time.Minute})
+	expect(t, "timers", timers, []time.Duration{time.Hour})
 }
 
 func TestJobBacksOffBetweenFailures(t *testing.T) {

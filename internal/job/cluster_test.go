@@ -228,7 +228,7 @@ func (c *cluster) hear(facts ...job.PodFact) {
 	if len(facts) == 0 {
 		return
 	}
-	c.state = c.roundTrip(c.state.Observe(facts).Heard(c.now))
+	c.state = c.roundTrip(c.state.Observe(facts))
 	if c.ledger != nil {
 		c.ledger.hear(facts)
 	}

@@ -20,11 +20,8 @@ const (
 	// retryBase and retryCap bound the delay after a refusal.
 	retryBase = time.Second
 	retryCap  = time.Minute
-	// listBase and listCap bound the silence after which the Pods are listed.
-	listBase = 30 * time.Minute
-	listCap  = 6 * time.Hour
-	// listLetGo is how long that silence may be while a Pod terminates that was released.
-	listLetGo = time.Minute
+	// listEvery is how long after a list of the Pods there is another one at the latest.
+	listEvery = time.Hour
 )
 
 // Bulk reports whether a plan changes or releases many Pods. changes counts creates and deletes.

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -31,9 +30,7 @@ func decide(state State, spec Spec, now time.Time, listed bool) Plan {
 	p.state.Pods = slices.Clone(state.Pods)
 	p.state.Conditions = slices.Clone(state.Conditions)
 	p.state.Indexes = slices.Clone(state.Indexes)
-	p.state.Silence.Since = cmp.Or(p.state.Silence.Since, p.now)
 	p.clockPending()
-	unknownPodsDue := p.state.UnknownPods && !p.waits(p.state.Listing.Add(unknownPodsEvery), WakeList)
 	switch {
 	case p.waits(p.state.ErrorRetry.Until, WakeErrorRetry):
 		retry := p.state.ErrorRetry
@@ -42,7 +39,7 @@ func decide(state State, spec Spec, now time.Time, listed bool) Plan {
 		p.plan.List, p.plan.Rebuild = true, true
 	case p.state.terminal() != nil:
 		p.cleanUp()
-	case p.state.NeedsList && !p.suspends(), unknownPodsDue, !p.now.Before(p.listAt()), p.pendingListDue():
+	case p.needsList() && !p.suspends():
 		p.plan.List = true
 	case p.unsupported():
 		p.skip()
@@ -107,10 +104,8 @@ func (p *pass) sync() {
 		p.recordSuspension()
 	}
 	p.release()
-	p.expectEnds()
 	p.finish()
 	p.wakeForDeadline()
-	p.wake(p.listAt(), WakeList)
 	p.writeStatus()
 	p.plan.Waiting = p.waiting()
 }
@@ -136,7 +131,6 @@ func (p *pass) unsupported() bool {
 func (p *pass) skip() {
 	const message = "Skipped Job sync because completion mode is unknown"
 	p.announce(event.Warning("UnknownCompletionMode", message))
-	p.wake(p.listAt(), WakeList)
 	p.plan.Waiting = message
 }
 

@@ -62,7 +62,7 @@ func TestNoFactBringsAPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			state := job.State{}.Of("default", "hello", "uid-1")
 			state.Attempts, state.Pods = 1, []job.Pod{{PodFact: job.PodFact{Name: "hello-1", UID: "uid-of-ours", Attempt: 1, Phase: corev1.PodRunning}}}
-			state.Listing, state.Silence.Since = start, start
+			state.Listing = start
 			stranger.UID, stranger.Phase, stranger.Tracked = "e-1", corev1.PodRunning, true
 			state = state.Observe([]job.PodFact{stranger})
 			assert.Len(t, state.Pods, 1)

@@ -160,7 +160,7 @@ func TestAPodThatAForgottenPlanCreatedIsFoundBeforeAVerdict(t *testing.T) {
 func TestAJobWhosePodsSucceedListsNothing(t *testing.T) {
 	d := newDesk(t, specOf(3, 3))
 	for number := range 3 {
-		d.state = d.state.Observe([]job.PodFact{d.end(number+1, corev1.PodSucceeded)}).Heard(d.now)
+		d.state = d.state.Observe([]job.PodFact{d.end(number+1, corev1.PodSucceeded)})
 		plan := d.decide()
 		equal(t, "list", plan.List, false)
 		d.apply(plan, job.Report{})

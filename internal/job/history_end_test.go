@@ -21,7 +21,7 @@ func (c *cluster) checkRest() {
 	if !plan.Wake.At.IsZero() && !plan.Wake.At.After(c.now) {
 		c.t.Fatalf("the wake %+v is not after %s, so the workflow would spin", plan.Wake, c.now)
 	}
-	if plan.Wake.At.IsZero() && plan.Finished == nil {
+	if plan.Wake.At.IsZero() && plan.Finished == nil && len(plan.Next.Pods) > 0 {
 		c.t.Fatalf("an unfinished Job would sleep for ever: %+v", plan)
 	}
 	if len(c.state.Evidence) > maxAttempts {

@@ -72,7 +72,7 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 		state.Succeeded = state.Completed.Len()
 	}
 	state.flushUncounted(spec, ptr.Deref(status.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{}), list.Facts)
-	state = state.takePods(list.Facts).Heard(asked)
+	state = state.takePods(list.Facts)
 	state.Listing = asked
 	state.takeCounted(list.Counted)
 	state.recountIndexes(spec, list.Facts)
@@ -126,7 +126,6 @@ func (s State) Listed(list List, asked time.Time) State {
 	for _, fact := range list.Facts {
 		listed[fact.UID] = true
 	}
-	before := s.Pods
 	s = s.Observe(list.Facts).takePods(list.Facts)
 	s.Attempts = max(s.Attempts, list.Attempts)
 	for i := range s.Pods {
@@ -136,12 +135,7 @@ func (s State) Listed(list List, asked time.Time) State {
 			s.resolve(pod, listed[pod.UID])
 		}
 	}
-	lists := s.Silence.Lists + 1
-	if !slices.EqualFunc(before, s.Pods, equalPods) {
-		lists = 0
-	}
-	s.Silence = Silence{Since: asked, Lists: lists}
-	s.Listing, s.NeedsList, s.UnknownPods, s.ErrorRetry = asked, false, false, Retry{}
+	s.Listing, s.NeedsList, s.Doubt, s.ErrorRetry = asked, false, false, Retry{}
 	return s
 }
 
@@ -162,12 +156,6 @@ func (s State) takePods(pods []PodFact) State {
 	}
 	sortPods(s.Pods)
 	return s
-}
-
-func equalPods(a, b Pod) bool {
-	return a.Attempt == b.Attempt && a.Fate == b.Fate && compareFacts(a.PodFact, b.PodFact) == 0 &&
-		a.UID == b.UID && a.Ready == b.Ready && a.Deleting == b.Deleting && a.Gone == b.Gone &&
-		a.Tracked == b.Tracked && a.Restarts == b.Restarts
 }
 
 // longList is the size from which on a list of facts is shortened, in bytes of JSON.

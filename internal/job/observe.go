@@ -20,7 +20,7 @@ func (s State) Observe(facts []PodFact) State {
 		if pod := known[fact.UID]; pod != nil {
 			pod.take(fact)
 		} else if fact.Tracked && !fact.Disowned {
-			s.UnknownPods = true
+			s.Doubt = true
 		}
 	}
 	sortPods(s.Pods)

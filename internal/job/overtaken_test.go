@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,8 +60,8 @@ func (c *cluster) meanwhile() *cluster {
 func TestPodsThatAnotherControllerHasMadeAndCountedCount(t *testing.T) {
 	c := newCluster(t, specOf(2, 8)).settle().succeed(2).deliver().settle()
 	c.meanwhile()
-	c.state.UnknownPods = true
-	c.settle()
+	c.state.Doubt = true
+	c.pass(time.Second).settle()
 	equal(t, "status", counts(c.status), [5]int32{0, 0, 0, 8, 0})
 	equal(t, "creates", len(c.creates), 4)
 	equal(t, "complete", finished(c.status), true)

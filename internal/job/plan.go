@@ -70,7 +70,7 @@ const (
 	WakePending WakeReason = "pending deadline"
 	// WakePodRetry: a delete or release of a Pod failed.
 	WakePodRetry WakeReason = "pod retry"
-	// WakeList: no fact has come for long, so the Pods are to be listed.
+	// WakeList: the Pods are to be listed.
 	WakeList WakeReason = "pod list"
 )
 

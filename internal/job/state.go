@@ -56,15 +56,13 @@ type State struct {
 	ErrorRetry  Retry `json:"errorRetry,omitzero"`
 	// Announced are the Warnings that were emitted and are not to be repeated: the Spec's Mistakes, mostly.
 	Announced []string `json:"announced,omitempty"`
-	// Silence says since when no fact has come.
-	Silence Silence `json:"silence,omitzero"`
 	// Listing is when the last list of the Pods was asked for.
 	Listing time.Time `json:"listing,omitzero"`
 	// NeedsList: the Pods must be listed before anything else is planned.
 	NeedsList bool `json:"doubtful,omitempty"`
-	// UnknownPods: a fact named a Pod that is not in Pods, so they must be listed soon. The fact is
-	// late or made up, the Pod was let go and adopted again, or its create had no answer.
-	UnknownPods bool `json:"strange,omitempty"`
+	// Doubt: the Pods are to be listed soon. A fact named a Pod that is not in Pods: it is late or made up, the Pod was let go and
+	// adopted again, or its create had no answer. Or a watch sees other Pods than the status counts.
+	Doubt bool `json:"doubt,omitempty"`
 	// Rebuild: the State is wrong, since it lacks the Job's past or another controller has counted.
 	Rebuild bool `json:"rebuild,omitempty"`
 	// Unanswered: the API server may have a status that the State does not know, by a call that
@@ -122,12 +120,10 @@ type Retry struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Silence spaces the lists of the Job's Pods that guard against a lost fact.
-type Silence struct {
-	// Since is when the last fact came or the Pods were last listed.
-	Since time.Time `json:"since,omitzero"`
-	// Lists counts the lists in a row that brought nothing new.
-	Lists int32 `json:"lists,omitempty"`
+// Doubted returns the State of a Job whose Pods are to be listed soon.
+func (s State) Doubted() State {
+	s.Doubt = true
+	return s
 }
 
 // Of returns the State as that of this Job, whatever it says itself.

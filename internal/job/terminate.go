@@ -153,5 +153,5 @@ func (p *pass) looksFor(decided Verdict) bool {
 	if decided.Reason != batchv1.JobReasonCompletionsReached || p.state.interim() != nil || p.listed || p.now.Before(p.state.StatusRetry.Until) {
 		return false
 	}
-	return p.spec.Completions == nil || p.state.UnknownPods
+	return p.spec.Completions == nil || p.state.Doubt
 }

@@ -119,7 +119,6 @@ func (s State) Validate() error {
 		number{"backoff.failures", int64(s.Backoff.Failures), unbounded},
 		number{"createRetry.refusals", int64(s.CreateRetry.Refusals), unbounded},
 		number{"statusRetry.refusals", int64(s.StatusRetry.Refusals), unbounded},
-		number{"silence.lists", int64(s.Silence.Lists), unbounded},
 	)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -35,32 +34,18 @@ func (s Spec) due(b Backoff) time.Time {
 	return b.Last.Add(doubled(base, limit, b.Failures))
 }
 
-// listAt returns when the Pods are to be listed if no fact comes.
-func (p *pass) listAt() time.Time {
-	delay := doubled(listBase, listCap, p.state.Silence.Lists+1)
-	// A Pod that terminates without its finalizer may go while no PodWatch runs.
-	if slices.ContainsFunc(p.state.Pods, func(pod Pod) bool { return pod.terminating() && !pod.Tracked }) {
-		delay = min(delay, doubled(listLetGo, listBase, p.state.Silence.Lists+1))
-	}
-	return p.state.Silence.Since.Add(delay)
+// needsList reports whether the Pods are to be listed, which a suspension does anyway. It is so an hour after the last list
+// whatever signals say: PodWatch may be paused.
+func (p *pass) needsList() bool {
+	last := later(p.state.Listing, p.state.StartTime)
+	doubted := p.state.Doubt && !p.waits(p.state.Listing.Add(doubtEvery), WakeList)
+	due := len(p.state.Pods) > 0 && !last.IsZero() && !p.waits(last.Add(listEvery), WakeList)
+	p.state.NeedsList = p.state.NeedsList || doubted || due || p.pendingListDue()
+	return p.state.NeedsList
 }
 
-// unknownPodsEvery is how often facts about unknown Pods, which anybody may have sent, can have the Pods listed.
-const unknownPodsEvery = time.Second
-
-// Heard records that facts came at an instant, which puts off the next list.
-func (s State) Heard(now time.Time) State {
-	s.Silence = Silence{Since: now}
-	return s
-}
-
-// expectEnds begins the silence anew with a plan that releases Pods which can still run: a list would find them running.
-func (p *pass) expectEnds() {
-	if slices.ContainsFunc(p.plan.Deletes, func(wanted Delete) bool { return wanted.Release }) ||
-		slices.ContainsFunc(p.plan.Releases, func(wanted Release) bool { return wanted.Phase == "" }) {
-		p.state.Silence = Silence{Since: p.now}
-	}
-}
+// doubtEvery is how often signals, which any writer to Temporal may send, can have the Pods listed.
+const doubtEvery = time.Second
 
 // waiting says in words what the Job waits for.
 func (p *pass) waiting() string {

@@ -9,6 +9,7 @@ package jobwatch
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -95,6 +96,19 @@ func (w *Watch) Job(namespace, name string, uid types.UID) *batchv1.Job {
 		return seen
 	}
 	return nil
+}
+
+// Jobs returns the Jobs as they were seen last. They tell the numbers of their Pods besides.
+func (w *Watch) Jobs() iter.Seq[*batchv1.Job] {
+	return func(yield func(*batchv1.Job) bool) {
+		for _, informer := range w.jobs {
+			for _, object := range informer.GetStore().List() {
+				if seen, ok := object.(*batchv1.Job); ok && !yield(seen) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Begins reports whether the watch is to start the workflow of a Job, and has not done so.
@@ -198,7 +212,7 @@ func (w *Watch) isNew(job protocol.ObjectReference) bool {
 	return found != nil && IsNew(found)
 }
 
-// trim keeps of a Job what IsNew and claim.Finished read, and which controller it belongs to.
+// trim keeps of a Job what IsNew and claim.Finished read, which controller it belongs to, and how many Pods its status counts.
 func trim(object any) (any, error) {
 	found, ok := object.(*batchv1.Job)
 	if !ok {
@@ -207,7 +221,7 @@ func trim(object any) (any, error) {
 	kept := &batchv1.Job{
 		ObjectMeta: k8s.TrimMeta(found.ObjectMeta),
 		Spec:       batchv1.JobSpec{ManagedBy: found.Spec.ManagedBy, Suspend: found.Spec.Suspend},
-		Status:     batchv1.JobStatus{StartTime: found.Status.StartTime},
+		Status:     batchv1.JobStatus{StartTime: found.Status.StartTime, Active: found.Status.Active, Terminating: found.Status.Terminating},
 	}
 	k8s.KeepAnnotations(&kept.ObjectMeta, found.Annotations, names.ScheduledTimestampAnnotation)
 	for _, condition := range found.Status.Conditions {

@@ -92,6 +92,9 @@ func (w *watchedJob) observe(s sight, initial bool, now time.Time) {
 	pod, known := w.pods[s.fact.UID]
 	if !known {
 		pod = &watchedPod{fact: job.PodFact{UID: s.fact.UID}}
+		if !initial {
+			pod.since = now
+		}
 		w.pods[s.fact.UID] = pod
 		w.ready.newPod(w.uid, initial, now)
 	}

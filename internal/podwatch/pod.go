@@ -9,8 +9,9 @@ import (
 type watchedPod struct {
 	state       state
 	fact        job.PodFact
-	restartable bool  // restartPolicy OnFailure, so that restarts count
-	heard       heard // what the workflow took last of what changes while a Pod runs
+	restartable bool      // restartPolicy OnFailure, so that restarts count
+	heard       heard     // what the workflow took last of what changes while a Pod runs
+	since       time.Time // when the watch saw the Pod first; zero for one of its first list
 }
 
 // heard is what matters of a fact that a workflow took.

@@ -16,10 +16,10 @@ import (
 var errNoWorkflow = errors.New("the Job has no workflow")
 
 // signal signals the Job's workflow; the error is errNoWorkflow where none runs.
-func (w *Watcher) signal(ctx context.Context, to jobKey, facts []job.PodFact) error {
+func (w *Watcher) signal(ctx context.Context, to jobKey, facts protocol.PodFacts) error {
+	facts.JobUID = string(to.uid)
 	started := w.Clock.Now()
-	err := w.Temporal.SignalWorkflow(ctx, w.Cluster.JobWorkflowID(to.namespace, to.name), "", protocol.PodsSignal,
-		protocol.PodFacts{JobUID: string(to.uid), Facts: facts})
+	err := w.Temporal.SignalWorkflow(ctx, w.Cluster.JobWorkflowID(to.namespace, to.name), "", protocol.PodsSignal, facts)
 	w.Metrics.signalSeconds.Observe(w.Clock.Since(started).Seconds())
 	_, notFound := errors.AsType[*serviceerror.NotFound](err)
 	switch {
@@ -31,16 +31,16 @@ func (w *Watcher) signal(ctx context.Context, to jobKey, facts []job.PodFact) er
 		return err
 	}
 	w.Metrics.signals.WithLabelValues(resultSent).Inc()
-	w.Metrics.facts.Add(float64(len(facts)))
+	w.Metrics.facts.Add(float64(len(facts.Facts)))
 	w.signals.Add(1)
-	w.facts.Add(int64(len(facts)))
+	w.facts.Add(int64(len(facts.Facts)))
 	return nil
 }
 
 // send tells the Job's workflow of Pods, in parts that a signal can hold. What was not taken stays to be sent.
 func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact) error {
 	for part := range parts(facts) {
-		err := w.signal(ctx, watched.jobKey, part)
+		err := w.signal(ctx, watched.jobKey, protocol.PodFacts{Facts: part})
 		if errors.Is(err, errNoWorkflow) {
 			if settled, settleErr := w.releaseOrphans(ctx, watched, true); settled || settleErr != nil {
 				return settleErr

@@ -3,6 +3,7 @@ package podwatch_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -73,6 +74,7 @@ func newStage(t *testing.T, objects []runtime.Object, with ...option) *stage {
 		Logger: sdklog.NewStructuredLogger(testLogger(t)), Clock: clock.RealClock{},
 		Report: func(podwatch.Details) { s.reports.Add(1) },
 		Job:    func(string, string, types.UID) *batchv1.Job { return nil }, // as without the right to watch Jobs
+		Jobs:   func() iter.Seq[*batchv1.Job] { return func(func(*batchv1.Job) bool) {} },
 		Begins: func(string, string, types.UID) bool { return false },
 	}
 	for _, apply := range with {

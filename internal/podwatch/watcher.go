@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,6 +63,8 @@ type Options struct {
 	TakeOverJobs bool
 	// Job returns a Job as the worker sees it, or nil where it is not seen (jobwatch.Watch.Job).
 	Job func(namespace, name string, uid types.UID) *batchv1.Job
+	// Jobs are the Jobs that the worker sees (jobwatch.Watch.Jobs).
+	Jobs func() iter.Seq[*batchv1.Job]
 	// Begins reports whether the workflow of a Job is to be started by this process (jobwatch.Watch.Begins).
 	Begins  func(namespace, name string, uid types.UID) bool
 	Metrics *Metrics
@@ -133,6 +136,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	defer cancel()
 	group.Go(func() { informer.Run(running) })
 	group.Go(func() { w.work(running, informer.Synced()) })
+	group.Go(func() { w.compare(running, informer.Synced()) })
 	return w.tend(ctx, informer.Synced())
 }
 

@@ -63,6 +63,8 @@ type JobSeen struct {
 type PodFacts struct {
 	JobUID string        `json:"job"`
 	Facts  []job.PodFact `json:"pods,omitempty"`
+	// Differ: the watch sees other Pods than the Job's status counts, so the workflow is to list them.
+	Differ bool `json:"differ,omitempty"`
 }
 
 // MaxFactsPerSignal bounds PodFacts.Facts (upstream's MaxUncountedPods).

@@ -41,8 +41,12 @@ var (
 	policy   = apierrors.NewForbidden(pods.GroupResource(), jobName, errors.New("a policy protects the Pod"))
 	webhook  = apierrors.NewInternalError(errors.New("failed calling webhook"))
 	outage   = apierrors.NewServiceUnavailable("the API server is away")
+	timeout  = apierrors.NewTimeoutError("the create goes on", 0)
 	modified = apierrors.NewConflict(jobs.GroupResource(), jobName, errors.New("the object has been modified"))
 )
+
+// lands is how long after its timeout a create lands.
+const lands = 25 * time.Second
 
 // cluster is the API server. It counts the writes of Ostinato's workers, and loses the worker after one of them, before it has the
 // answer.
@@ -55,6 +59,8 @@ type cluster struct {
 	takes time.Duration
 	// bulkQPS limits the bulk work of its workers; 0 for no limit.
 	bulkQPS float32
+	// later does something after a while, guarded by the mutex.
+	later func(after time.Duration, what func())
 	// changed is told of each Pod that has changed, and gone of one that is gone.
 	changed, gone func(*corev1.Pod)
 
@@ -74,6 +80,8 @@ type cluster struct {
 // refusals are what the API server answers to writes of Ostinato's; nil where it takes them.
 type refusals struct {
 	creates, statuses, releases, all error
+	// late has creates time out, and land a while later.
+	late bool
 	// deletes are the Pods whose deletes it refuses.
 	deletes map[string]bool
 }
@@ -176,17 +184,30 @@ func (c *cluster) createPod(create clienttesting.CreateActionImpl) (runtime.Obje
 		return nil, c.refuses.creates
 	}
 	pod := create.GetObject().(*corev1.Pod).DeepCopy()
+	if c.refuses.late {
+		c.later(lands, func() {
+			if c.pod(pod.Name) == nil {
+				c.makePod(pod, true)
+			}
+		})
+		return nil, timeout
+	}
 	if c.pod(pod.Name) != nil {
 		return nil, apierrors.NewAlreadyExists(pods.GroupResource(), pod.Name)
 	}
+	c.makePod(pod, false)
+	return pod.DeepCopy(), nil
+}
+
+// makePod stores a new Pod. late says that its caller has given up.
+func (c *cluster) makePod(pod *corev1.Pod, late bool) {
 	c.made[pod.Name]++
 	pod.UID, pod.CreationTimestamp = types.UID(fmt.Sprintf("%s-uid-%d", pod.Name, c.made[pod.Name])), now()
 	pod.Status.Phase = corev1.PodPending
 	pod.ResourceVersion = c.nextVersion()
-	c.record.created(pod, c.alive(), c.job())
+	c.record.created(pod, c.alive(), c.job(), late)
 	must(c.objects.Create(pods, pod, namespace))
 	c.changed(pod)
-	return pod.DeepCopy(), nil
 }
 
 func (c *cluster) patchPod(patch clienttesting.PatchActionImpl) (runtime.Object, error) {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (o outcome) Mistakes() []string {
 		return []string{o.failure}
 	}
 	return slices.Concat(o.unended(), o.miscounted(), o.verdictsTakenBack(), o.failsUnfounded(), o.tooMany(), o.unwanted(), o.tooOften(),
-		o.leftOver(), o.runsThoughSuspended(), o.runsOn(), o.unmet(), o.invalid())
+		o.leftOver(), o.runUncounted(), o.runsThoughSuspended(), o.runsOn(), o.unmet(), o.invalid())
 }
 
 func clock(at time.Time) string { return at.Format(time.TimeOnly) }
@@ -222,14 +223,63 @@ func (o outcome) runsOn() (wrong []string) {
 	return wrong
 }
 
+// uncountedTakes is how long more Pods may be active than the status says, while a watch runs and the API server answers.
+const uncountedTakes = 15 * time.Second
+
+// runUncounted: the status counts the Pods that are active.
+func (o outcome) runUncounted() (wrong []string) {
+	if o.does("outage", "statuses", "webhook", "protect", "late") {
+		return nil
+	}
+	takes := uncountedTakes + 2*o.cost + 2*o.scenario.Lists
+	for n, one := range o.statuses {
+		until := o.calm()
+		if n+1 < len(o.statuses) {
+			until = o.statuses[n+1].at
+		}
+		for at := one.at.Add(takes); at.Before(until); at = at.Add(time.Second) {
+			if active := o.activeSince(at, at.Add(-takes)); active > int(one.status.Active) && !o.unwatched(at.Add(-takes), at) {
+				wrong = append(wrong, fmt.Sprintf("%d Pods are active at %s, the status says %d since %s", active, clock(at), one.status.Active, clock(one.at)))
+				break
+			}
+		}
+	}
+	return wrong
+}
+
+// does reports whether a scenario has one of these steps.
+func (o outcome) does(what ...string) bool {
+	return slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return slices.Contains(what, s.Does) })
+}
+
+// unwatched reports whether no watch of Pods runs at a time in a stretch.
+func (o outcome) unwatched(from, to time.Time) (unwatched bool) {
+	steps := slices.SortedStableFunc(slices.Values(o.scenario.Steps), func(a, b step) int { return cmp.Compare(a.At, b.At) })
+	blind := false
+	for _, s := range steps {
+		at := o.begin.Add(s.At + apart + time.Second)
+		if s.Does != "watched" && s.Does != "unwatched" || at.After(to) {
+			continue
+		}
+		if blind && !at.Before(from) {
+			return true
+		}
+		blind = s.Does == "unwatched"
+	}
+	return blind
+}
+
 // calm is when the scenario was over.
 func (o outcome) calm() time.Time { return o.begin.Add(o.scenario.Lasts) }
 
 // active is how many Pods were active at a time.
-func (o outcome) active(at time.Time) (count int) {
+func (o outcome) active(at time.Time) int { return o.activeSince(at, at) }
+
+// activeSince is how many Pods were active at a time that were created by another.
+func (o outcome) activeSince(at, created time.Time) (count int) {
 	for _, one := range o.lives {
 		over := func(since time.Time) bool { return !since.IsZero() && !since.After(at) }
-		if !one.created.After(at) && !over(one.ended) && !over(one.deleted) && !over(one.gone) {
+		if !one.created.After(created) && !over(one.ended) && !over(one.deleted) && !over(one.gone) {
 			count++
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/histories/play"
 )
@@ -33,19 +34,26 @@ type podWatch struct {
 	// due are the Pods whose facts are to be sent.
 	due  map[types.UID]*watched
 	last time.Time
+	// blind says that no watch runs. The next one remembers nothing.
+	blind      bool
+	difference podwatch.Difference
 }
 
 // watched is what is known of a Pod, and what the workflow has heard.
 type watched struct {
 	fact         job.PodFact
 	leaving, end bool
+	since        time.Time
 }
 
 // see takes that a Pod has changed, or is gone.
 func (p *podWatch) see(pod *corev1.Pod, gone bool) {
+	if p.blind {
+		return
+	}
 	one := p.pods[pod.UID]
 	if one == nil {
-		one = &watched{}
+		one = &watched{since: time.Now()}
 		p.pods[pod.UID] = one
 	}
 	one.fact = k8s.PodFact(pod)
@@ -56,6 +64,48 @@ func (p *podWatch) see(pod *corev1.Pod, gone bool) {
 		p.due[pod.UID] = one
 	}
 	p.sendAt(time.Now().Add(noticed))
+}
+
+// stop ends the watch, and start begins another one.
+func (p *podWatch) stop() {
+	p.blind, p.pods, p.due = true, map[types.UID]*watched{}, map[types.UID]*watched{}
+}
+
+func (p *podWatch) start() {
+	p.blind = false
+	for _, pod := range p.cluster.all() {
+		p.see(&pod, false)
+	}
+}
+
+// compare compares the numbers of the Job and of its status, now and again.
+func (p *podWatch) compare() {
+	at := time.Now().Add(podwatch.CompareInterval)
+	p.agenda.Plan(at, func() {
+		tell := false
+		p.cluster.do(func() {
+			if status := p.cluster.job().Status; !p.blind && job.HasStatus(status) && !finished(status) {
+				_, tell = p.difference.Round(p.numbers(), status, at)
+			}
+		})
+		if tell {
+			p.tell(play.Signal{Name: protocol.PodsSignal, Argument: protocol.PodFacts{JobUID: jobUID, Differ: true}})
+		}
+		p.compare()
+	})
+}
+
+func (p *podWatch) numbers() (n podwatch.Numbers) {
+	for _, one := range p.pods {
+		if one.fact.Gone || one.fact.Ended() && !one.fact.Tracked {
+			continue
+		}
+		n.Expected++
+		if !one.fact.Ended() && !one.fact.Deleting && time.Since(one.since) >= podwatch.Settling {
+			n.Running++
+		}
+	}
+	return n
 }
 
 func (p *podWatch) sendAt(at time.Time) {

@@ -112,7 +112,7 @@ func drawStep(t *rapid.T, s scenario) step {
 		at = startsAfter + rapid.SampledFrom(s.Courses).Draw(t, "of the course").Takes + time.Duration(rapid.IntRange(0, 2).Draw(t, "later"))*500*time.Millisecond
 	}
 	at = min(at, s.Lasts-2*time.Second)
-	kinds := []string{"suspend", "resume", "suspend edit", "resume edit", "scale", "ttl", "quota", "outage", "statuses", "webhook", "accept", "accept", "delete", "evict", "anew", "long"}
+	kinds := []string{"suspend", "resume", "suspend edit", "resume edit", "scale", "ttl", "quota", "outage", "statuses", "webhook", "accept", "accept", "delete", "evict", "anew", "long", "unwatched", "watched", "late"}
 	if mended("8") && mended("14") {
 		kinds = append(kinds, "protect")
 	}

@@ -73,9 +73,14 @@ func (r *recording) of(pod *corev1.Pod) *life {
 	return r.lives[i]
 }
 
-func (r *recording) created(pod *corev1.Pod, beside []corev1.Pod, owner *batchv1.Job) {
+// created takes in a new Pod. One that is late is not wanted, and may be too much.
+func (r *recording) created(pod *corev1.Pod, beside []corev1.Pod, owner *batchv1.Job, late bool) {
 	one := &life{fact: k8s.PodFact(pod), created: time.Now().UTC()}
 	r.lives = append(r.lives, one)
+	if late {
+		r.line("create %s, late", pod.UID)
+		return
+	}
 	r.creates = append(r.creates, creation{one.created, one.fact, beside, owner})
 	r.line("create %s", pod.UID)
 }

@@ -54,9 +54,9 @@ func (s scenario) course(attempt int64) course {
 // step is what somebody does.
 type step struct {
 	At time.Duration
-	// Does is edit; suspend or resume, which are signals; quota, outage, statuses, webhook or accept, which the API server does with
-	// creates, everything, statuses and releases of Pods; protect, by which a policy refuses to delete the first active Pod; delete or
-	// evict, of the first active Pod by somebody else; anew, where the workflow starts anew; or long, where its history is long.
+	// Does is edit; suspend or resume, which are signals; quota, late, outage, statuses, webhook or accept, which the API server does
+	// with creates, everything, statuses and releases of Pods; protect, by which a policy refuses to delete the first active Pod; delete or
+	// evict, of the first active Pod by others; unwatched or watched, where no watch of Pods runs, or another one begins; anew, where the workflow starts anew; or long, where its history is long.
 	Does string
 	// Edit changes the Job. The workflow hears of it Heard later, or by itself where that is negative.
 	Edit   func(*batchv1.JobSpec)
@@ -112,6 +112,8 @@ func (w *world) perform(s step) {
 		w.cluster.do(func() { refuses.creates = quota })
 	case "outage":
 		w.cluster.do(func() { refuses.all = outage })
+	case "late":
+		w.cluster.do(func() { refuses.late = true })
 	case "statuses":
 		w.cluster.do(func() { refuses.statuses = webhook })
 	case "webhook":
@@ -124,6 +126,10 @@ func (w *world) perform(s step) {
 		w.first(w.kubelet.remove)
 	case "evict":
 		w.first(w.kubelet.evict)
+	case "unwatched":
+		w.cluster.do(w.watch.stop)
+	case "watched":
+		w.cluster.do(w.watch.start)
 	case "anew":
 		if w.begun && !w.over {
 			panic(anew{w.started()})

@@ -30,6 +30,7 @@ type world struct {
 	begin    time.Time
 	cluster  *cluster
 	kubelet  *kubelet
+	watch    *podWatch
 	temporal *play.Temporal[play.Signal]
 	agenda   *play.Agenda
 	// input is what the workflow was started with.
@@ -62,7 +63,12 @@ func newWorld(s scenario, loses int) *world {
 	w := &world{scenario: s, begin: time.Now().UTC(), cluster: newCluster(s.Spec), agenda: play.NewAgenda()}
 	w.kubelet = &kubelet{cluster: w.cluster, agenda: w.agenda, course: w.course, begun: map[types.UID]bool{}, terminating: map[types.UID]bool{}}
 	watch := &podWatch{cluster: w.cluster, agenda: w.agenda, tell: w.tell, pods: map[types.UID]*watched{}, due: map[types.UID]*watched{}}
+	w.watch = watch
+	watch.compare()
 	w.cluster.loses, w.cluster.lists = loses, s.Lists
+	w.cluster.later = func(after time.Duration, what func()) {
+		w.agenda.Plan(time.Now().Add(after), func() { w.cluster.do(what) })
+	}
 	w.cluster.changed = func(pod *corev1.Pod) {
 		w.kubelet.see(pod)
 		watch.see(pod, false)
@@ -245,6 +251,7 @@ func (w *world) calmDown() {
 	w.calm = true
 	w.cluster.do(func() {
 		w.cluster.refuses, w.cluster.lists = refusals{deletes: map[string]bool{}}, 0
+		w.watch.start()
 		stored := w.cluster.job()
 		before := stored.DeepCopy()
 		stored.Spec.Suspend = ptr.To(false)

@@ -1,0 +1,149 @@
+package podwatch
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+const (
+	// CompareInterval is the time between two rounds in which the numbers of Jobs are compared.
+	CompareInterval = 2 * time.Second
+	// Settling is how old a Pod is at least that a status should count: a status is written after the creates of its plan.
+	Settling = 5 * time.Second
+	// moreRounds and fewerRounds are how many rounds in a row find that more Pods run, or fewer are there, before that is told.
+	moreRounds, fewerRounds = 2, 5
+	// comparePause is the least time between two signals of a round.
+	comparePause = 50 * time.Millisecond
+	// firstPause and lastPause bound the time between two signals to a Job whose numbers stay different.
+	firstPause, lastPause = 10 * time.Second, 30 * time.Minute
+)
+
+// Numbers are how many Pods of a Job there are: Running can run, are not being deleted and older than Settling; of Expected
+// the Job's workflow has yet to hear something.
+type Numbers struct{ Running, Expected int32 }
+
+// Difference is what is known of the numbers of a Job and of its status, round by round. They stay different if a fact was lost: a
+// Pod vanished while no watch ran, Temporal was restored, or a create landed after its caller had given up.
+type Difference struct {
+	rounds, told int
+	last         time.Time
+}
+
+// Round takes in a round. tell says that the workflow is to list the Job's Pods. A Job whose numbers agree needs no Difference.
+func (d *Difference) Round(n Numbers, status batchv1.JobStatus, now time.Time) (differs, tell bool) {
+	more := n.Running > status.Active
+	if differs = more || n.Expected < status.Active+ptr.Deref(status.Terminating, 0); !differs {
+		*d = Difference{}
+		return false, false
+	}
+	d.rounds++
+	if tell = (d.rounds >= fewerRounds || more && d.rounds >= moreRounds) && !now.Before(d.last.Add(d.pause())); tell {
+		d.told, d.last = d.told+1, now
+	}
+	return true, tell
+}
+
+// pause is the time until the workflow may be told again.
+func (d *Difference) pause() time.Duration {
+	if d.told == 0 {
+		return 0
+	}
+	return min(firstPause<<min(d.told-1, 16), lastPause)
+}
+
+// numbers counts the Job's Pods.
+func (w *watchedJob) numbers(now time.Time) (n Numbers) {
+	for _, pod := range w.pods {
+		if pod.state == stateSettled {
+			continue
+		}
+		n.Expected++
+		if pod.isLeft() && !pod.fact.Deleting && now.Sub(pod.since) >= Settling {
+			n.Running++
+		}
+	}
+	return n
+}
+
+// compare tells workflows, at most 20 a second, that the numbers of their Jobs differ.
+func (w *Watcher) compare(ctx context.Context, synced <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-synced:
+	}
+	ticker := w.Clock.NewTicker(CompareInterval)
+	defer ticker.Stop()
+	differing := map[jobKey]*Difference{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		var tell []jobKey
+		differing, tell = w.round(differing)
+		for _, of := range tell {
+			w.tellDiffering(ctx, of)
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.Clock.After(comparePause):
+			}
+		}
+	}
+}
+
+// round compares the numbers of all Jobs. It returns those that differ, and the Jobs whose workflows are to be told.
+func (w *Watcher) round(before map[jobKey]*Difference) (differing map[jobKey]*Difference, tell []jobKey) {
+	differing = map[jobKey]*Difference{}
+	now := w.Clock.Now()
+	for found := range w.Jobs() {
+		if !w.expects(found) {
+			continue
+		}
+		of := jobKey{found.Namespace, found.Name, found.UID}
+		one := before[of]
+		if one == nil {
+			one = &Difference{}
+		}
+		differs, due := one.Round(w.numbersOf(of, now), found.Status, now)
+		if differs {
+			differing[of] = one
+		}
+		if due {
+			tell = append(tell, of)
+		}
+	}
+	return differing, tell
+}
+
+// expects reports whether a Job of this shard has a workflow that has begun and is to count its Pods.
+func (w *Watcher) expects(found *batchv1.Job) bool {
+	return names.InShard(string(found.UID), w.Shard, w.Shards) && claim.Ours(found, w.TakeOverJobs) &&
+		job.HasStatus(found.Status) && claim.Finished(found) == nil
+}
+
+func (w *Watcher) numbersOf(of jobKey, now time.Time) (n Numbers) {
+	w.change(func(time.Time) {
+		if watched := w.jobs[of]; watched != nil {
+			n = watched.numbers(now)
+		}
+	})
+	return n
+}
+
+func (w *Watcher) tellDiffering(ctx context.Context, of jobKey) {
+	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
+	defer cancel()
+	err := w.signal(ctx, of, protocol.PodFacts{Differ: true})
+	w.Logger.Info("The Job's status counts other Pods than there are", "namespace", of.namespace, "name", of.name, "error", err)
+}
