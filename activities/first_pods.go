@@ -43,7 +43,8 @@ func (a *Activities) BeginJob(ctx context.Context, seen protocol.ObjectReference
 	if listed {
 		return &input, nil
 	}
-	input.Pods, input.List = a.createFirst(ctx, found, a.first(found)), false
+	input.List = false
+	input.Pods, input.Late = a.createFirst(ctx, found, a.first(found))
 	return &input, nil
 }
 
@@ -96,7 +97,8 @@ func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.C
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	return a.createFirst(ctx, stored, creates)
+	pods, _ := a.createFirst(ctx, stored, creates)
+	return pods
 }
 
 // first returns the creates that the workflow of a Job will plan first; none where it has to say why.
@@ -113,15 +115,15 @@ func (a *Activities) first(stored *batchv1.Job) []job.Create {
 	return creates
 }
 
-// createFirst returns the Pods that it has made; none if a create had no answer: its Pod may be there, and the workflow asks for
-// all of them once more, by the same names. Such a create goes on, and outlasts the lease of the attempt.
-func (a *Activities) createFirst(ctx context.Context, stored *batchv1.Job, creates []job.Create) []job.CreatedPod {
+// createFirst returns the Pods that it has made; none if a create had no answer: its Pod may be there, or come late, and the
+// workflow asks for all of them once more, by the same names. Such a create goes on, and outlasts the lease of the attempt.
+func (a *Activities) createFirst(ctx context.Context, stored *batchv1.Job, creates []job.Create) (made []job.CreatedPod, late bool) {
 	ctx = context.WithValue(ctx, leaseKey{}, nil)
 	events := a.Events.besides(0)
 	events.noWarnings = true
 	created, refused, err := a.createPods(ctx, ctx, stored, creates, nil, events, atOnce)
 	if err != nil || refused != nil && refused.Reason == ledger.ServerError {
-		return nil
+		return nil, true
 	}
-	return created
+	return created, false
 }

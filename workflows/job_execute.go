@@ -32,9 +32,14 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 	if plan.Bulk() {
 		options.queue = w.cluster.BulkTaskQueue()
 	}
+	began := workflow.Now(ctx)
 	result, err := perform(ctx, carryOut, w.summary(plan), request, options)
 	if err == nil {
 		w.record(ctx, plan, result)
+	}
+	// A local attempt that is out of time is left to itself. If no other attempt has asked for the same Pods, they may land yet.
+	if now := workflow.Now(ctx); len(plan.Creates) > 0 && (err != nil || result.Unplanned && now.Sub(began) >= jobLocalBudget) {
+		w.state = w.state.Awaits(now)
 	}
 	return err
 }

@@ -209,6 +209,7 @@ func (c *cluster) createPod(plan job.Plan, create job.Create, report *job.Report
 		if report.NameTaken = pod != nil && pod.disowned; report.NameTaken && c.ledger != nil {
 			c.ledger.giveUp(pod)
 		}
+		report.Unclear = report.Unclear && !report.NameTaken
 		return
 	}
 	report.Created = append(report.Created, job.CreatedPod{Name: pod.name, UID: pod.uid, Released: pod.terminal() && !pod.tracked})

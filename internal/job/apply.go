@@ -61,6 +61,9 @@ type PodFailure struct {
 func Apply(plan Plan, report Report, now time.Time) State {
 	if report.Error != "" {
 		state := plan.Asked()
+		if len(plan.Creates) > 0 {
+			state = state.Awaits(now)
+		}
 		state.ErrorRetry = state.ErrorRetry.refused(retryCap, report.Error, now)
 		return state
 	}
@@ -80,6 +83,9 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	state.takePodReports(plan, report, now)
 	state.takeLogs(report.Logs)
 	state.takeCreated(plan.Creates, report.Created, report.NameTaken)
+	if report.Unclear {
+		state = state.Awaits(now).leavesOpen(plan.Creates, report.Created)
+	}
 	state.NeedsList = state.NeedsList || report.NameTaken || report.Unclear
 	switch {
 	case report.CreateRefused != "":
@@ -107,6 +113,17 @@ func (r Retry) refused(limit time.Duration, message string, now time.Time) Retry
 	return Retry{Refusals: refusals, Until: now.Add(doubled(retryBase, limit, refusals)), Message: message}
 }
 
+// leavesOpen keeps the numbers of the creates that made no Pod, below those that did.
+func (s State) leavesOpen(creates []Create, created []CreatedPod) State {
+	for _, create := range creates {
+		made := slices.ContainsFunc(created, func(pod CreatedPod) bool { return pod.Name == create.Name })
+		if create.Index == nil && !made && create.Attempt <= s.Attempts && !slices.Contains(s.Open, create.Attempt) {
+			s.Open = append(slices.Clip(s.Open), create.Attempt)
+		}
+	}
+	return s
+}
+
 // takeCreated takes in the Pods that exist now. Numbers of those that are over, or whose names are taken, are used up.
 func (s *State) takeCreated(creates []Create, created []CreatedPod, nameTaken bool) {
 	known, exist := byUID(s.Pods), make(map[string]CreatedPod, len(created))
@@ -119,6 +136,7 @@ func (s *State) takeCreated(creates []Create, created []CreatedPod, nameTaken bo
 			continue
 		}
 		s.Attempts = max(s.Attempts, create.Attempt)
+		s.Open = slices.DeleteFunc(slices.Clone(s.Open), func(number int64) bool { return number == create.Attempt })
 		made := Pod{PodFact: PodFact{
 			Name: create.Name, UID: pod.UID, Attempt: create.Attempt, Index: create.Index,
 			Failures: create.Failures, Ignored: create.Ignored, Tracked: true,

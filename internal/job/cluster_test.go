@@ -113,11 +113,15 @@ func (c *cluster) settle() *cluster {
 		if c.crash.accident != diedAccident {
 			c.record()
 		}
+		listed := c.justListed
 		plan := c.plan()
 		c.wake, c.waiting, c.finished = plan.Wake, plan.Waiting, plan.Finished
 		if plan.Idle() {
 			c.state = c.roundTrip(plan.Next)
 			c.record()
+			if listed {
+				continue
+			}
 			return c
 		}
 		switch {

@@ -20,6 +20,8 @@ const (
 	// retryBase and retryCap bound the delay after a refusal.
 	retryBase = time.Second
 	retryCap  = time.Minute
+	// landsWithin is within which time a create lands that had no answer: the API server ends each after 34 s.
+	landsWithin = 40 * time.Second
 	// listEvery is how long after a list of the Pods there is another one at the latest.
 	listEvery = time.Hour
 )

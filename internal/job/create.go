@@ -11,13 +11,20 @@ func (p *pass) create(missing int) {
 	if !p.spec.perIndex() && p.waits(p.spec.due(p.state.Backoff), WakeBackoff) || p.waits(p.state.CreateRetry.Until, WakeCreateRetry) {
 		return
 	}
+	if p.listed && p.state.CreateRetry.Refusals > 0 {
+		// The status comes first: where each plan has a create without an answer, none that creates writes it.
+		return
+	}
 	missing = min(missing, MaxPods, MaxStatePods-len(p.state.Pods))
 	if p.spec.indexed() {
 		p.createIndexes(missing)
 		return
 	}
 	for i := range missing {
-		attempt := p.state.Attempts + int64(i) + 1
+		attempt := p.state.Attempts + int64(i-len(p.state.Open)) + 1
+		if i < len(p.state.Open) {
+			attempt = p.state.Open[i]
+		}
 		p.plan.Creates = append(p.plan.Creates, Create{Name: names.Pod(p.state.Name, p.state.UID, attempt), Attempt: attempt})
 	}
 }

@@ -12,7 +12,7 @@ import (
 // finish turns the verdict into the terminal condition once nothing runs any more, maybe in the same write (parity 2.8).
 func (p *pass) finish() {
 	verdict := p.state.interim()
-	if verdict == nil || p.capped || p.active() > 0 || p.terminating() > 0 {
+	if verdict == nil || p.capped || p.active() > 0 || p.terminating() > 0 || p.waits(p.state.Late, WakeList) {
 		return
 	}
 	if verdict.failure() {

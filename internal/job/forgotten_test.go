@@ -131,6 +131,8 @@ func TestAPodBesideANameThatIsTakenIsCounted(t *testing.T) {
 	d.now = d.now.Add(time.Second)
 	plan = d.decide()
 	equal(t, "succeeded", plan.Status.Succeeded, 1)
+	d.apply(plan, job.Report{})
+	plan = d.decide()
 	equal(t, "the next attempt", plan.Creates[0].Attempt, 3)
 }
 

@@ -62,7 +62,7 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 	state := State{
 		Namespace: before.Namespace, Name: before.Name, UID: before.UID,
 		Attempts: max(list.Attempts, before.Attempts), Indexes: before.Indexes.numbers(), Dropped: before.Dropped,
-		Evidence: before.Evidence, EvidenceOmitted: before.EvidenceOmitted, Announced: before.Announced,
+		Late: before.Late, Evidence: before.Evidence, EvidenceOmitted: before.EvidenceOmitted, Announced: before.Announced,
 		CreateRetry: before.CreateRetry, StatusRetry: before.StatusRetry,
 		Succeeded: status.Succeeded, Failed: status.Failed,
 	}.takeStatus(status)
@@ -131,9 +131,13 @@ func (s State) Listed(list List, asked time.Time) State {
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		pod.Gone = pod.Gone || !listed[pod.UID]
-		if pod.Asked {
+		// A removal may have landed after a list.
+		if removed := pod.active() && pod.Removed && !pod.Tracked && pod.Fate == Undecided; pod.Asked || removed {
 			s.resolve(pod, listed[pod.UID])
 		}
+	}
+	if !asked.Before(s.Late) {
+		s.Late = time.Time{}
 	}
 	s.Listing, s.NeedsList, s.Doubt, s.ErrorRetry = asked, false, false, Retry{}
 	return s

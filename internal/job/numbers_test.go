@@ -55,6 +55,7 @@ func TestPodsOfAnIndexAreNumbered(t *testing.T) {
 			d.apply(d.decide(), job.Report{CreateRefused: "already exists", NameTaken: true})
 			d.pods = nil
 			d.listed()
+			d.apply(d.decide(), job.Report{})
 			d.now = d.now.Add(time.Minute)
 		}, map[int32]int64{0: 2, 1: 2, 2: 2}},
 		"after a refusal as before": {func(d *desk) {

@@ -56,7 +56,7 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 			pod.Tracked = true
 		case planned != nil:
 			// It runs on, and counts as active. What was counted stays so.
-			pod.Deleting, pod.Tracked = planned.Deleting, planned.Tracked
+			pod.Deleting, pod.Tracked, pod.Asked = planned.Deleting, planned.Tracked, pod.Asked || planned.Asked
 			switch {
 			case failure.Released:
 				pod.Tracked, pod.Removed, pod.Asked = false, true, true

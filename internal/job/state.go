@@ -58,6 +58,10 @@ type State struct {
 	Announced []string `json:"announced,omitempty"`
 	// Listing is when the last list of the Pods was asked for.
 	Listing time.Time `json:"listing,omitzero"`
+	// Late is until when creates may land that had no answer. The Pods are listed then, and the Job does not end before.
+	Late time.Time `json:"late,omitzero"`
+	// Open are the numbers of such creates, which are asked for again, of a Job without indexes.
+	Open []int64 `json:"open,omitempty"`
 	// NeedsList: the Pods must be listed before anything else is planned.
 	NeedsList bool `json:"doubtful,omitempty"`
 	// Doubt: the Pods are to be listed soon. A fact named a Pod that is not in Pods: it is late or made up, the Pod was let go and
@@ -123,6 +127,12 @@ type Retry struct {
 // Doubted returns the State of a Job whose Pods are to be listed soon.
 func (s State) Doubted() State {
 	s.Doubt = true
+	return s
+}
+
+// Awaits returns the State of a Job whose creates may land although they had no answer.
+func (s State) Awaits(now time.Time) State {
+	s.Late = now.Add(landsWithin)
 	return s
 }
 

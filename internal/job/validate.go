@@ -110,6 +110,7 @@ func (s State) Validate() error {
 		number{"pods", int64(len(s.Pods)), MaxStatePods},
 		number{"indexes", int64(len(s.Indexes)), maxIndexRecords},
 		number{"evidence", int64(len(s.Evidence)), maxAttempts},
+		number{"open", int64(len(s.Open)), MaxStatePods},
 		number{"announced", int64(len(s.Announced)), maxList},
 		number{"attempts", s.Attempts, unbounded},
 		number{"dropped.attempts", s.Dropped.Attempts, unbounded},

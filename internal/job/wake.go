@@ -40,7 +40,8 @@ func (p *pass) needsList() bool {
 	last := later(p.state.Listing, p.state.StartTime)
 	doubted := p.state.Doubt && !p.waits(p.state.Listing.Add(doubtEvery), WakeList)
 	due := len(p.state.Pods) > 0 && !last.IsZero() && !p.waits(last.Add(listEvery), WakeList)
-	p.state.NeedsList = p.state.NeedsList || doubted || due || p.pendingListDue()
+	landed := !p.state.Late.IsZero() && !p.waits(p.state.Late, WakeList)
+	p.state.NeedsList = p.state.NeedsList || doubted || due || landed || p.pendingListDue()
 	return p.state.NeedsList
 }
 

@@ -44,6 +44,9 @@ func (p podsInTurn) wait(name string) {
 
 func (p podsInTurn) Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error) {
 	p.wait(pod.Name)
+	if p.cluster.hangs != nil {
+		time.Sleep(p.cluster.hangs(pod.Name))
+	}
 	return p.PodInterface.Create(ctx, pod, options)
 }
 

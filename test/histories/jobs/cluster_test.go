@@ -59,6 +59,12 @@ type cluster struct {
 	takes time.Duration
 	// bulkQPS limits the bulk work of its workers; 0 for no limit.
 	bulkQPS float32
+	// fails says what becomes of each write: nothing, carried out without an answer, or not.
+	fails func(write int) fault
+	// writes counts them.
+	writes int
+	// hangs is how long the create of a Pod takes.
+	hangs func(name string) time.Duration
 	// later does something after a while, guarded by the mutex.
 	later func(after time.Duration, what func())
 	// changed is told of each Pod that has changed, and gone of one that is gone.
@@ -137,6 +143,10 @@ func (c *cluster) answer(action clienttesting.Action) (runtime.Object, error) {
 	}
 	var object runtime.Object
 	var err error
+	fails := c.nextFault(action)
+	if fails == unanswered || fails == leaderless {
+		return nil, fails.answer()
+	}
 	switch kind, verb := action.GetResource().Resource, action.GetVerb(); {
 	case action.GetSubresource() == "log":
 		return &corev1.Pod{}, nil
@@ -166,7 +176,41 @@ func (c *cluster) answer(action clienttesting.Action) (runtime.Object, error) {
 		c.lost = true
 		return nil, errLost
 	}
-	return object, nil
+	return object, fails.answer()
+}
+
+// fault is what goes wrong with a write.
+type fault int
+
+const (
+	none fault = iota
+	// landed is a write that is carried out and has no answer.
+	landed
+	// unanswered is one that is not carried out and has none, leaderless one that has an error of the server's.
+	unanswered
+	leaderless
+)
+
+func (f fault) answer() error {
+	switch f {
+	case landed, unanswered:
+		return timeout
+	case leaderless:
+		return apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
+	}
+	return nil
+}
+
+func (c *cluster) nextFault(action clienttesting.Action) fault {
+	if verb := action.GetVerb(); verb == "get" || verb == "list" || c.fails == nil {
+		return none
+	}
+	c.writes++
+	fails := c.fails(c.writes)
+	if fails != none {
+		c.record.line("fault %d of %s %s", fails, action.GetVerb(), action.GetResource().Resource)
+	}
+	return fails
 }
 
 // selected are the Pods that a field selector selects.

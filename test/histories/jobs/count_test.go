@@ -95,8 +95,12 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 	before := func(at time.Time) bool { return !at.IsZero() && at.Before(decided.Add(-unsure-o.cost)) }
 	beyond := one.fact.Index != nil && *one.fact.Index >= o.fewest()
 	switch {
-	case one.removed, one.created.After(decided):
+	case one.removed, one.created.After(decided) && !one.late:
 		return job.PodUncounted, true
+	case one.created.After(decided) && one.phase == corev1.PodSucceeded:
+		return job.PodSucceeded, false
+	case one.created.After(decided):
+		return job.PodFailed, false
 	case one.phase == corev1.PodSucceeded && before(one.ended) && (one.deleted.IsZero() || !one.deleted.Before(one.ended)):
 		return job.PodSucceeded, !beyond && !o.overtaken(one)
 	case one.phase == corev1.PodSucceeded && one.ended.Before(decided):

@@ -25,14 +25,20 @@ type outcome struct {
 	failure string
 	cost    time.Duration
 	crashed bool
-	begin   time.Time
-	job     *batchv1.Job
-	left    []corev1.Pod
+	// early says that the worker was lost before the workflow was started.
+	early bool
+	begin time.Time
+	job   *batchv1.Job
+	left  []corev1.Pod
 }
 
-func (o outcome) Repeatable() bool { return true }
-func (o outcome) Effects() int     { return o.effects }
-func (o outcome) Failure() string  { return o.failure }
+// Repeatable is false after a crash before the workflow was started: the watch that takes over makes no first Pods.
+func (o outcome) Repeatable() bool { return !o.early && !o.faulty() }
+
+// faulty reports whether writes go wrong or take long, so that a Pod may be created when it is not wanted any more.
+func (o outcome) faulty() bool    { return o.scenario.Faults.OneIn > 0 || o.scenario.Hangs > 0 }
+func (o outcome) Effects() int    { return o.effects }
+func (o outcome) Failure() string { return o.failure }
 
 // Text has no times: a task that is repeated may meet the status that its second plan has written with its first, and is refused for a
 // second. It does not say how a Pod ended that Ostinato had deleted, since a write more delays the delete by a millisecond. It is empty
@@ -61,8 +67,11 @@ func (o outcome) Mistakes() []string {
 	if o.failure != "" {
 		return []string{o.failure}
 	}
-	return slices.Concat(o.unended(), o.miscounted(), o.verdictsTakenBack(), o.failsUnfounded(), o.tooMany(), o.unwanted(), o.tooOften(),
-		o.leftOver(), o.runUncounted(), o.runsThoughSuspended(), o.runsOn(), o.unmet(), o.invalid())
+	wrong := slices.Concat(o.unended(), o.miscounted(), o.verdictsTakenBack(), o.failsUnfounded(), o.tooOften(), o.leftOver(), o.runUncounted(), o.unmet())
+	if !o.faulty() {
+		wrong = slices.Concat(wrong, o.tooMany(), o.unwanted(), o.runsThoughSuspended(), o.runsOn(), o.invalid())
+	}
+	return wrong
 }
 
 func clock(at time.Time) string { return at.Format(time.TimeOnly) }
@@ -231,7 +240,7 @@ func (o outcome) runUncounted() (wrong []string) {
 	if o.does("outage", "statuses", "webhook", "protect", "late") {
 		return nil
 	}
-	takes := uncountedTakes + 2*o.cost + 2*o.scenario.Lists
+	takes := uncountedTakes + 2*o.cost + 2*o.scenario.Lists + o.scenario.Hangs
 	for n, one := range o.statuses {
 		until := o.calm()
 		if n+1 < len(o.statuses) {

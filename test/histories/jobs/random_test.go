@@ -24,6 +24,12 @@ func drawScenario(t *rapid.T) scenario {
 	if mended("3") {
 		s.Lists = rapid.SampledFrom([]time.Duration{0, 0, 1300 * time.Millisecond}).Draw(t, "lists")
 	}
+	if oneIn(t, 3, "with faults") {
+		s.Faults = faults{
+			Seed: rapid.Uint64().Draw(t, "seed"), OneIn: rapid.SampledFrom([]int{3, 5, 10}).Draw(t, "one in"), Kinds: rapid.IntRange(1, 3).Draw(t, "kinds"),
+		}
+		s.Hangs = rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Second, 10 * time.Second}).Draw(t, "hangs")
+	}
 	for range rapid.IntRange(0, 6).Draw(t, "steps") {
 		s.Steps = append(s.Steps, drawStep(t, s))
 	}

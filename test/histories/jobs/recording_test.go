@@ -30,6 +30,8 @@ type recording struct {
 type life struct {
 	fact    job.PodFact
 	created time.Time
+	// late says that its caller had given up.
+	late bool
 	// ended is when it ended, and how, deleted when a delete was taken first, by Ostinato or by others.
 	ended      time.Time
 	phase      corev1.PodPhase
@@ -75,7 +77,7 @@ func (r *recording) of(pod *corev1.Pod) *life {
 
 // created takes in a new Pod. One that is late is not wanted, and may be too much.
 func (r *recording) created(pod *corev1.Pod, beside []corev1.Pod, owner *batchv1.Job, late bool) {
-	one := &life{fact: k8s.PodFact(pod), created: time.Now().UTC()}
+	one := &life{fact: k8s.PodFact(pod), created: time.Now().UTC(), late: late}
 	r.lives = append(r.lives, one)
 	if late {
 		r.line("create %s, late", pod.UID)

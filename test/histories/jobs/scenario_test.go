@@ -3,6 +3,8 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -25,11 +27,35 @@ type scenario struct {
 	Watched, Starts time.Duration
 	// Lists is how long it takes until a list of the Job's Pods is answered.
 	Lists time.Duration
-	Steps []step
+	// Faults are those of its writes, Hangs is how long one in four creates takes.
+	Faults faults
+	Hangs  time.Duration
+	Steps  []step
 	// Courses are those of the Pods, by their attempts; the last one is that of all others too.
 	Courses []course
 	// Wants is how many Pods are to be active at times since the beginning, whatever was lost.
 	Wants []want
+}
+
+// faults says which writes go wrong: one in so many, by so many kinds.
+type faults struct {
+	Seed         uint64
+	OneIn, Kinds int
+}
+
+func (f faults) of(write int) fault {
+	random := rand.New(rand.NewPCG(f.Seed, uint64(write)))
+	if f.OneIn == 0 || random.IntN(f.OneIn) != 0 {
+		return none
+	}
+	return fault(1 + random.IntN(f.Kinds))
+}
+
+// hangs reports whether the create of a Pod takes long.
+func (f faults) hangs(name string) bool {
+	sum := fnv.New64()
+	sum.Write([]byte(name))
+	return (sum.Sum64()^f.Seed)%4 == 0
 }
 
 // course is how a Pod goes: how long its container runs, its exit code, and how long it takes to end when it is deleted.
@@ -81,7 +107,7 @@ func (s scenario) String() string {
 	spec.Template = corev1.PodTemplateSpec{}
 	data, err := json.Marshal(spec)
 	must(err)
-	fmt.Fprintf(&text, "%s\nfor %s, watched after %s, started after %s, lists take %s: %s\n", s.Name, s.Lasts, s.Watched, s.Starts, s.Lists, strings.Replace(string(data), `"template":{"metadata":{},"spec":{"containers":null}}`, "", 1))
+	fmt.Fprintf(&text, "%s\nfor %s, watched after %s, started after %s, lists take %s, faults %+v, one create in four takes %s: %s\n", s.Name, s.Lasts, s.Watched, s.Starts, s.Lists, s.Faults, s.Hangs, strings.Replace(string(data), `"template":{"metadata":{},"spec":{"containers":null}}`, "", 1))
 	for _, step := range s.Steps {
 		fmt.Fprintf(&text, "  %s\n", step)
 	}

@@ -35,8 +35,8 @@ type world struct {
 	agenda   *play.Agenda
 	// input is what the workflow was started with.
 	input protocol.JobInput
-	// begun says that the workflow was started.
-	begun bool
+	// begun says that the workflow was started, early that a worker was lost before.
+	begun, early bool
 	// calm says that the scenario is over: Pods succeed soon from now on. over says that the workflow has ended.
 	calm, over bool
 }
@@ -66,6 +66,18 @@ func newWorld(s scenario, loses int) *world {
 	w.watch = watch
 	watch.compare()
 	w.cluster.loses, w.cluster.lists = loses, s.Lists
+	w.cluster.fails = func(write int) fault {
+		if w.calm {
+			return none
+		}
+		return s.Faults.of(write)
+	}
+	w.cluster.hangs = func(name string) time.Duration {
+		if w.calm || !s.Faults.hangs(name) {
+			return 0
+		}
+		return s.Hangs
+	}
 	w.cluster.later = func(after time.Duration, what func()) {
 		w.agenda.Plan(time.Now().Add(after), func() { w.cluster.do(what) })
 	}
@@ -142,6 +154,7 @@ func (w *world) waits(down time.Duration) any {
 		for !w.begun {
 			w.agenda.Until(time.Time{}, func() bool { return w.begun || w.cluster.isLost() })
 			if w.cluster.isLost() {
+				w.early = true
 				w.agenda.Until(time.Now().Add(down), nil)
 				w.cluster.lose(false)
 				w.watches(true)

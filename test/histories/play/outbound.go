@@ -80,7 +80,14 @@ func (o *outbound) locally(within context.Context, options workflow.LocalActivit
 	}
 	for attempt := int32(1); ; attempt++ {
 		bounded, cancel := context.WithTimeout(within, options.StartToCloseTimeout)
-		given = perform(bounded)
+		// As the SDK does it, an attempt that is out of time is left to itself.
+		answers := make(chan Answer, 1)
+		go func() { answers <- perform(bounded) }()
+		select {
+		case given = <-answers:
+		case <-bounded.Done():
+			given = Answer{Err: context.DeadlineExceeded}
+		}
 		cancel()
 		if given.Err == nil || Final(given.Err) || attempt == options.RetryPolicy.MaximumAttempts || o.run.Temporal.Lost() {
 			return given
