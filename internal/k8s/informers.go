@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,88 +25,48 @@ import (
 
 // PodInformerOptions say which Pods an informer holds and how it behaves while the API server is away.
 type PodInformerOptions struct {
-	// Namespaces are those whose Pods it holds; none means all.
-	Namespaces []string
+	// Namespace is the one whose Pods it holds; empty means all.
+	Namespace string
 	// Selector is on the Pods' labels.
 	Selector labels.Selector
-	// OnAnswer hears how every list and watch of a namespace went, with nil when the API server served it; it may be nil.
-	OnAnswer func(namespace string, err error)
+	// OnAnswer hears how every list and watch went, with nil when the API server served it.
+	OnAnswer func(error)
 	// Retry is how long to wait before an API server that could not serve is asked again; 0 means a second.
 	Retry time.Duration
 }
 
-// PodInformer is an informer on Pods. Several namespaces are listed and watched each by itself, so that it needs no right
-// on all of them.
-type PodInformer struct {
-	informers []cache.SharedInformer
-	listed    []cache.DoneChecker
-	synced    chan struct{}
-}
-
-// NewPodInformer returns an informer that tells the handler of Pods, trimmed by TrimPod. The handler may be called for Pods
-// of several namespaces at once. There is no periodic resync: the handler decides what to repeat and when. After
-// an outage of the API server it goes on within about two seconds, where client-go's back-off takes up to a minute.
-func NewPodInformer(client kubernetes.Interface, options PodInformerOptions, handler cache.ResourceEventHandler) (*PodInformer, error) {
-	p := &PodInformer{synced: make(chan struct{})}
-	for _, namespace := range NamespacesToList(options.Namespaces) {
-		informer, err := namespaceInformer(client, namespace, options)
-		if err != nil {
-			return nil, err
-		}
-		registration, err := informer.AddEventHandler(handler)
-		if err != nil {
-			return nil, fmt.Errorf("handle Pod events: %w", err)
-		}
-		p.informers = append(p.informers, informer)
-		p.listed = append(p.listed, registration.HasSyncedChecker())
-	}
-	return p, nil
-}
-
-// Synced is closed when the handler has heard of every namespace's first list.
-func (p *PodInformer) Synced() <-chan struct{} { return p.synced }
-
-// Run lists and watches until the context is done. It is called once.
-func (p *PodInformer) Run(ctx context.Context) {
-	var group sync.WaitGroup
-	for _, informer := range p.informers {
-		group.Go(func() { informer.RunWithContext(ctx) })
-	}
-	if cache.WaitFor(ctx, "", p.listed...) {
-		close(p.synced)
-	}
-	group.Wait()
-}
-
-func namespaceInformer(client kubernetes.Interface, namespace string, options PodInformerOptions) (cache.SharedInformer, error) {
-	report := func(err error) {
-		if options.OnAnswer != nil {
-			options.OnAnswer(namespace, err)
-		}
-	}
+// NewPodInformer returns an informer that tells the handler of Pods, trimmed by TrimPod, and what is closed when the handler
+// has heard of the first list. There is no periodic resync: the handler decides what to repeat and when. After an outage of
+// the API server it goes on within about two seconds, where client-go's back-off takes up to a minute.
+func NewPodInformer(client kubernetes.Interface, options PodInformerOptions, handler cache.ResourceEventHandler) (
+	informer cache.SharedInformer, listed <-chan struct{}, err error,
+) {
 	retry := cmp.Or(options.Retry, time.Second)
-	pods := client.CoreV1().Pods(namespace)
+	pods := client.CoreV1().Pods(options.Namespace)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
 			list.LabelSelector = options.Selector.String()
-			return persist(ctx, retry, report, func() (runtime.Object, error) { return pods.List(ctx, list) })
+			return persist(ctx, retry, options.OnAnswer, func() (runtime.Object, error) { return pods.List(ctx, list) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, list metav1.ListOptions) (watch.Interface, error) {
 			list.LabelSelector = options.Selector.String()
-			return persist(ctx, retry, report, func() (watch.Interface, error) { return pods.Watch(ctx, list) })
+			return persist(ctx, retry, options.OnAnswer, func() (watch.Interface, error) { return pods.Watch(ctx, list) })
 		},
 	}
-	informer := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(source, client), &corev1.Pod{}, 0)
-	if err := informer.SetTransform(TrimPod); err != nil {
-		return nil, fmt.Errorf("set the Pod informer's transform: %w", err)
+	informer = cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(source, client), &corev1.Pod{}, 0)
+	err = errors.Join(informer.SetTransform(TrimPod), informer.SetWatchErrorHandlerWithContext(
+		func(ctx context.Context, reflector *cache.Reflector, err error) {
+			options.OnAnswer(err)
+			cache.DefaultWatchErrorHandler(ctx, reflector, err)
+		}))
+	if err != nil {
+		return nil, nil, fmt.Errorf("set up the Pod informer: %w", err)
 	}
-	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
-		report(err)
-		cache.DefaultWatchErrorHandler(ctx, reflector, err)
-	}); err != nil {
-		return nil, fmt.Errorf("set the Pod informer's error handler: %w", err)
+	registration, err := informer.AddEventHandler(handler)
+	if err != nil {
+		return nil, nil, fmt.Errorf("handle Pod events: %w", err)
 	}
-	return informer, nil
+	return informer, registration.HasSyncedChecker().Done(), nil
 }
 
 // persist makes a request until the API server serves it, or answers something that the caller has to act on. A reflector

@@ -71,35 +71,33 @@ func (h *heardPods) hear(object any) {
 	h.pods[pod.Namespace+"/"+pod.Name] = pod
 }
 
-// hears runs an informer until its first lists are complete and returns what it told.
+// hears runs an informer until its first list is complete and returns what it told.
 func hears(t *testing.T, client kubernetes.Interface, options k8s.PodInformerOptions) *heardPods {
 	t.Helper()
 	heard := &heardPods{pods: map[string]*corev1.Pod{}}
-	informer, err := k8s.NewPodInformer(client, options, cache.ResourceEventHandlerFuncs{AddFunc: heard.hear})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, informer)
-	awaitSync(t, informer)
+	run(t, client, options, cache.ResourceEventHandlerFuncs{AddFunc: heard.hear})
 	return heard
 }
 
-// run runs an informer until the test ends.
-func run(t *testing.T, informer *k8s.PodInformer) {
+// run runs an informer until the test ends, and returns when its first list is complete.
+func run(t *testing.T, client kubernetes.Interface, options k8s.PodInformerOptions, handler cache.ResourceEventHandler) {
 	t.Helper()
+	if options.OnAnswer == nil {
+		options.OnAnswer = func(error) {}
+	}
+	informer, listed, err := k8s.NewPodInformer(client, options, handler)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		informer.Run(ctx)
+		informer.RunWithContext(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-}
-
-func awaitSync(t *testing.T, informer *k8s.PodInformer) {
-	t.Helper()
 	select {
-	case <-informer.Synced():
+	case <-listed:
 	case <-time.After(10 * time.Second):
 		t.Fatal("not in sync")
 	}
@@ -126,59 +124,22 @@ func TestPodInformerHoldsTrimmedPodsOfItsSelector(t *testing.T) {
 	}
 }
 
-func TestPodInformerOfSomeNamespacesAsksForNoOther(t *testing.T) {
+func TestPodInformerOfANamespaceAsksForNoOther(t *testing.T) {
 	in := func(namespace string) *corev1.Pod {
 		p := pod(corev1.PodRunning)
 		p.Namespace, p.UID = namespace, types.UID(namespace)
 		return p.Pod
 	}
-	client := fake.NewClientset(in("shop"), in("billing"), in("elsewhere"))
-	heard := hears(t, client, k8s.PodInformerOptions{Namespaces: []string{"shop", "billing"}, Selector: labels.Everything()})
-	name := in("").Name
-	if want := []string{"billing/" + name, "shop/" + name}; !slices.Equal(slices.Sorted(maps.Keys(heard.pods)), want) {
-		t.Errorf("heard of %v, want %v", slices.Sorted(maps.Keys(heard.pods)), want)
+	client := fake.NewClientset(in("shop"), in("elsewhere"))
+	heard := hears(t, client, k8s.PodInformerOptions{Namespace: "shop", Selector: labels.Everything()})
+	if want := []string{"shop/" + in("").Name}; !slices.Equal(slices.Collect(maps.Keys(heard.pods)), want) {
+		t.Errorf("heard of %v, want %v", slices.Collect(maps.Keys(heard.pods)), want)
 	}
 	for _, action := range client.Actions() {
-		if action.GetNamespace() != "shop" && action.GetNamespace() != "billing" {
+		if action.GetNamespace() != "shop" {
 			t.Errorf("%s in namespace %q", action.GetVerb(), action.GetNamespace())
 		}
 	}
-}
-
-// "No other Pod runs" can be known only when every namespace has been listed.
-func TestPodInformerIsInSyncWhenEveryNamespaceIs(t *testing.T) {
-	client := fake.NewClientset()
-	var open atomic.Bool
-	client.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		return action.GetNamespace() == "closed" && !open.Load(), nil, apierrors.NewServiceUnavailable("starting")
-	})
-	failed, added := make(chan struct{}, 1000), make(chan struct{}, 1)
-	informer, err := k8s.NewPodInformer(client, k8s.PodInformerOptions{
-		Namespaces: []string{"open", "closed"}, Selector: labels.Everything(), Retry: time.Millisecond,
-		OnAnswer: func(_ string, err error) {
-			if err != nil {
-				failed <- struct{}{}
-			}
-		},
-	}, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- struct{}{} }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Tracker().Add(func() *corev1.Pod { p := pod(corev1.PodRunning); p.Namespace = "open"; return p.Pod }()); err != nil {
-		t.Fatal(err)
-	}
-	run(t, informer)
-	<-added
-	for range 3 {
-		<-failed
-	}
-	select {
-	case <-informer.Synced():
-		t.Error("in sync before a namespace was listed")
-	default:
-	}
-	open.Store(true)
-	awaitSync(t, informer)
 }
 
 // TestPodInformerGoesOnSoonAfterAnOutage: client-go alone would wait for minutes by
@@ -210,9 +171,9 @@ func TestPodInformerGoesOnSoonAfterAnOutage(t *testing.T) {
 				served.Add(1)
 				return true, watch.NewFake(), nil
 			})
-			informer, err := k8s.NewPodInformer(client, k8s.PodInformerOptions{
+			run(t, client, k8s.PodInformerOptions{
 				Selector: labels.Everything(), Retry: 5 * time.Millisecond,
-				OnAnswer: func(_ string, err error) {
+				OnAnswer: func(err error) {
 					if err != nil {
 						heard.Add(1)
 					} else {
@@ -220,11 +181,6 @@ func TestPodInformerGoesOnSoonAfterAnOutage(t *testing.T) {
 					}
 				},
 			}, cache.ResourceEventHandlerFuncs{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			run(t, informer)
-			awaitSync(t, informer)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			// A list and a watch are served, whichever failed.
@@ -243,10 +199,5 @@ func TestPodInformerLeavesOtherAnswersToTheReflector(t *testing.T) {
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return requests.Add(1) == 1, nil, apierrors.NewResourceExpired("too old")
 	})
-	informer, err := k8s.NewPodInformer(client, k8s.PodInformerOptions{Selector: labels.Everything(), Retry: time.Hour}, cache.ResourceEventHandlerFuncs{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, informer)
-	awaitSync(t, informer)
+	run(t, client, k8s.PodInformerOptions{Selector: labels.Everything(), Retry: time.Hour}, cache.ResourceEventHandlerFuncs{})
 }

@@ -53,7 +53,7 @@ func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
 		if wasOrphan { // It may be touched again and again, and each look is a read.
 			wait = orphanInterval
 		}
-		w.queue.AddAfter(orphanKey(pod), wait)
+		w.enqueue(orphanKey(pod), wait)
 		return
 	}
 	seen := see(pod)
@@ -67,7 +67,7 @@ func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
 	seen.unproven = !watched.matches(pod)
 	watched.observe(seen, initial, w.Clock.Now())
 	w.mutex.Unlock()
-	w.queue.Add(key{jobKey: owner})
+	w.enqueue(key{jobKey: owner}, 0)
 }
 
 // remove takes that a Pod is not seen as its Job's any more; it reports whether it is to be looked up.
@@ -83,7 +83,7 @@ func (w *Watcher) remove(pod *corev1.Pod, exists bool) (look bool) {
 		look = watched.missing[seen.fact.UID] != nil
 	}
 	w.mutex.Unlock()
-	w.queue.Add(key{jobKey: owner})
+	w.enqueue(key{jobKey: owner}, 0)
 	return look
 }
 

@@ -5,74 +5,101 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 
-	"ostinato.dev/ostinato/internal/k8s"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 const (
-	errorLogInterval = 30 * time.Second // how often an outage of the API server is logged
-	// patience is how long lists and watches may fail, without one success, until the
-	// watch gives up: another worker may reach the API server.
-	patience = 30 * time.Second
+	errorLogInterval = 30 * time.Second // how often it is logged that a namespace can't be watched
+	// patience is how long the lists and watches of a namespace may fail, without one success, and syncTimeout how long its
+	// first list may take, until the namespace is given up.
+	patience    = 30 * time.Second
+	syncTimeout = time.Minute
 )
 
-// outage is a series of failed lists and watches of one namespace.
-type outage struct {
-	since time.Time
-	last  error
+// listing is the list and watch of one namespace, or of all at once.
+type listing struct {
+	// held is what is to be served when the first list is complete, nil once it is: before, "no other Pod is running" can't be
+	// known.
+	held sets.Set[key]
+	// since is from when on the namespace has not been watched, zero while it is; last is what the last request met.
+	since  time.Time
+	last   error
+	logged time.Time
 }
 
-// health keeps which namespaces can't be watched, and since when.
-type health struct {
-	Options
-	mutex   sync.Mutex
-	outages map[string]outage
-	logged  time.Time
-}
-
-func (h *health) answer(namespace string, err error) {
+// answered takes how a list or watch of a namespace went.
+func (w *Watcher) answered(namespace string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if err == nil {
-		delete(h.outages, namespace)
-		return
-	}
-	now := h.Clock.Now()
-	h.outages[namespace] = outage{since: cmp.Or(h.outages[namespace].since, now), last: err}
-	if now.Sub(h.logged) >= errorLogInterval {
-		h.logged = now
-		h.Logger.Warn("the Pods can't be watched, will retry", "namespace", namespace, "error", err)
+	w.change(func(now time.Time) {
+		listing := w.listings[namespace]
+		listing.last = err
+		switch {
+		case err != nil:
+			listing.since = cmp.Or(listing.since, now)
+		case listing.held != nil:
+			listing.since = now
+		default:
+			listing.since = time.Time{}
+		}
+		if err != nil && now.Sub(listing.logged) >= errorLogInterval {
+			listing.logged = now
+			w.Logger.Warn("the Pods can't be watched, will retry", "namespace", namespace, "error", err)
+		}
+	})
+}
+
+// enqueue has a key served, after a wait or when its namespace is listed.
+func (w *Watcher) enqueue(key key, wait time.Duration) {
+	w.change(func(time.Time) {
+		if listing := cmp.Or(w.listings[key.namespace], w.listings[metav1.NamespaceAll]); listing.held != nil {
+			listing.held.Insert(key)
+			return
+		}
+		w.queue.AddAfter(key, wait)
+	})
+}
+
+// listed has served what waited for the first list of a namespace, and sweeps the namespace.
+func (w *Watcher) listed(ctx context.Context, namespace string) {
+	w.change(func(time.Time) {
+		listing := w.listings[namespace]
+		for key := range listing.held {
+			w.queue.Add(key)
+		}
+		listing.held, listing.since = nil, time.Time{}
+	})
+	w.Report(w.details())
+	if w.TakeOverJobs {
+		w.sweepOnce(ctx, namespace)
 	}
 }
 
-// last returns the last error of an outage that goes on; nil when there is none.
-func (h *health) last() error {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	for _, outage := range h.outages {
-		return outage.last
-	}
-	return nil
-}
-
-// lost returns an error when none of the namespaces could be watched for too long. If only
-// some can't, a right is missing, which every worker lacks.
-func (h *health) lost() error {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if len(h.outages) < len(k8s.NamespacesToList(h.Namespaces)) {
-		return nil
-	}
-	newest := slices.MaxFunc(slices.Collect(maps.Values(h.outages)), func(a, b outage) int { return a.since.Compare(b.since) })
-	if lasted := h.Clock.Since(newest.since); lasted >= patience {
-		return fmt.Errorf("the Pods could not be watched for %v: %w", lasted.Round(time.Second), newest.last)
-	}
-	return nil
+// lost says why the watch is given up: no namespace could be watched for too long, and another worker may reach the API
+// server. If only some can't, a right or the namespace is missing, and is for every worker.
+func (w *Watcher) lost() (why error) {
+	w.change(func(now time.Time) {
+		var newest time.Time
+		for _, listing := range w.listings {
+			limit := patience
+			if listing.last == nil {
+				limit = syncTimeout
+			}
+			lasted := now.Sub(listing.since)
+			if listing.since.IsZero() || lasted < limit {
+				why = nil
+				return
+			}
+			if listing.since.Before(newest) {
+				continue
+			}
+			newest = listing.since
+			why = fmt.Errorf("the Pods could not be watched for %v: %w", lasted.Round(time.Second), cmp.Or(listing.last, errors.New("no answer")))
+		}
+	})
+	return why
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -205,6 +206,28 @@ func TestANamespaceThatCannotBeWatchedEndsNoOther(t *testing.T) {
 	}
 }
 
+// One of the namespaces was deleted, and its RoleBinding with it, before the watch begins.
+func TestANamespaceThatCannotBeListedHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	clock := clocktesting.NewFakeClock(noon)
+	left := helloPod("left", corev1.PodSucceeded).Of(otherJob()).Unseen().Labelled(batchv1.JobNameLabel, otherJob().Name)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), left), withClock(clock), serving("billing", namespace), takingOver)
+	away := s.outages()
+	away.begin(apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no role in billing")), "billing")
+	ended := s.starts()
+	away.isRefused(t)
+	s.eventuallyTold("a ended")
+	eventually(t, "a Pod that the built-in controller has left is released", func() bool { return !s.tracked("left") })
+	s.passesQuietly(clock, 60) // two minutes
+	select {
+	case err := <-ended:
+		t.Fatalf("the watch ended: %v", err)
+	default:
+	}
+	away.end()
+	eventually(t, "the namespace is watched when it can be", func() bool { return s.watches.Load() == 2 })
+}
+
 // TestAWatchWithoutAnyAnswerGivesUp: a request that hangs is no failure.
 func TestAWatchWithoutAnyAnswerGivesUp(t *testing.T) {
 	t.Parallel()
@@ -219,7 +242,7 @@ func TestAWatchWithoutAnyAnswerGivesUp(t *testing.T) {
 	s.passesQuietly(clock, 25) // 50 s
 	clock.Step(time.Minute)
 	close(hang)
-	if err := <-ended; !strings.Contains(err.Error(), "list Pods within 1m0s") {
+	if err := <-ended; !strings.Contains(err.Error(), "could not be watched for 1m5") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,10 +1,12 @@
 package podwatch
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
@@ -74,12 +76,7 @@ func (w *watchedJob) numbers(now time.Time) (n Numbers) {
 }
 
 // compare tells workflows, at most 20 a second, that the numbers of their Jobs differ.
-func (w *Watcher) compare(ctx context.Context, synced <-chan struct{}) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-synced:
-	}
+func (w *Watcher) compare(ctx context.Context) {
 	ticker := w.Clock.NewTicker(CompareInterval)
 	defer ticker.Stop()
 	differing := map[jobKey]*Difference{}
@@ -115,7 +112,11 @@ func (w *Watcher) round(before map[jobKey]*Difference) (differing map[jobKey]*Di
 		if one == nil {
 			one = &Difference{}
 		}
-		differs, due := one.Round(w.numbersOf(of, now), found.Status, now)
+		numbers, watched := w.numbersOf(of, now)
+		if !watched {
+			continue
+		}
+		differs, due := one.Round(numbers, found.Status, now)
 		if differs {
 			differing[of] = one
 		}
@@ -132,13 +133,16 @@ func (w *Watcher) expects(found *batchv1.Job) bool {
 		job.HasStatus(found.Status) && claim.Finished(found) == nil
 }
 
-func (w *Watcher) numbersOf(of jobKey, now time.Time) (n Numbers) {
+// numbersOf counts the Pods of a Job; watched is false while its namespace's can't be watched.
+func (w *Watcher) numbersOf(of jobKey, now time.Time) (n Numbers, watched bool) {
 	w.change(func(time.Time) {
-		if watched := w.jobs[of]; watched != nil {
-			n = watched.numbers(now)
+		listing := cmp.Or(w.listings[of.namespace], w.listings[metav1.NamespaceAll])
+		watched = listing != nil && listing.held == nil && listing.since.IsZero()
+		if job := w.jobs[of]; job != nil {
+			n = job.numbers(now)
 		}
 	})
-	return n
+	return n, watched
 }
 
 func (w *Watcher) tellDiffering(ctx context.Context, of jobKey) {

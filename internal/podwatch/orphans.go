@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -86,9 +87,9 @@ func (w *Watcher) named(ctx context.Context, pod *corev1.Pod) (*batchv1.Job, err
 // sweepRetry is how long the sweep waits after a failure.
 const sweepRetry = 30 * time.Second
 
-func (w *Watcher) sweepOnce(ctx context.Context) {
-	for err := w.sweep(ctx); err != nil && ctx.Err() == nil; err = w.sweep(ctx) {
-		w.Logger.Warn("could not sweep for orphan Pods, will retry", "error", err)
+func (w *Watcher) sweepOnce(ctx context.Context, namespace string) {
+	for err := w.sweep(ctx, namespace); err != nil && ctx.Err() == nil; err = w.sweep(ctx, namespace) {
+		w.Logger.Warn("could not sweep for orphan Pods, will retry", "namespace", namespace, "error", err)
 		select {
 		case <-ctx.Done():
 		case <-w.Clock.After(sweepRetry):
@@ -96,10 +97,10 @@ func (w *Watcher) sweepOnce(ctx context.Context) {
 	}
 }
 
-// sweep releases, once for each watch, Pods that kube-controller-manager left with the tracking finalizer when Jobs were
-// taken over, and whose Jobs were deleted or finished while no watch ran. They lack the watch bucket label, so the
+// sweep releases, once for each watch of a namespace, Pods that kube-controller-manager left with the tracking finalizer when
+// Jobs were taken over, and whose Jobs were deleted or finished while no watch ran. They lack the watch bucket label, so the
 // watch does not see them.
-func (w *Watcher) sweep(ctx context.Context) error {
+func (w *Watcher) sweep(ctx context.Context, namespace string) error {
 	selector, err := labels.Parse("!" + names.WatchBucketLabel + "," + batchv1.JobNameLabel)
 	if err != nil {
 		return fmt.Errorf("select Pods of Jobs without watch bucket: %w", err)
@@ -107,31 +108,25 @@ func (w *Watcher) sweep(ctx context.Context) error {
 	owners := map[jobKey]claim.Owner{}
 	var writes errgroup.Group
 	writes.SetLimit(senders)
-	for _, namespace := range k8s.NamespacesToList(w.Namespaces) {
-		err := k8s.EachPod(ctx, w.Kubernetes, namespace, selector, k8s.ListPage, func(pod *corev1.Pod) error {
-			job, ok := jobOf(pod)
-			if !ok || !claim.Tracked(pod) || !names.InShard(string(job.uid), w.Shard, w.Shards) {
-				return nil
-			}
-			owner, known := owners[job]
-			if !known {
-				found, err := w.read(ctx, job)
-				if err != nil {
-					return err
-				}
-				// A Job that is being deleted may have a workflow that counts.
-				owner = w.owner(job, found, found != nil && claim.Finished(found) != nil)
-				owners[job] = owner
-			}
-			if claim.Decide(pod, owner) == claim.Release {
-				writes.Go(func() error { return w.release(ctx, pod, claim.Ended(pod)) })
-			}
+	err = k8s.EachPod(ctx, w.Kubernetes, namespace, selector, k8s.ListPage, func(pod *corev1.Pod) error {
+		job, ok := jobOf(pod)
+		if !ok || !claim.Tracked(pod) || !names.InShard(string(job.uid), w.Shard, w.Shards) {
 			return nil
-		})
-		if err != nil {
-			_ = writes.Wait()
-			return err
 		}
-	}
-	return writes.Wait()
+		owner, known := owners[job]
+		if !known {
+			found, err := w.read(ctx, job)
+			if err != nil {
+				return err
+			}
+			// A Job that is being deleted may have a workflow that counts.
+			owner = w.owner(job, found, found != nil && claim.Finished(found) != nil)
+			owners[job] = owner
+		}
+		if claim.Decide(pod, owner) == claim.Release {
+			writes.Go(func() error { return w.release(ctx, pod, claim.Ended(pod)) })
+		}
+		return nil
+	})
+	return errors.Join(err, writes.Wait())
 }

@@ -7,9 +7,7 @@
 package podwatch
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -20,6 +18,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
@@ -32,7 +31,6 @@ import (
 
 const (
 	reportInterval = 2 * time.Second  // how often Options.Report is called
-	syncTimeout    = time.Minute      // bounds the first list of Pods
 	senders        = 16               // bounds the signals and writes that are under way
 	serveTimeout   = 10 * time.Second // bounds what is done for one Job at a time
 	orphanInterval = time.Second      // the least time between two looks at a Pod without a controller
@@ -70,13 +68,12 @@ type Options struct {
 	Metrics *Metrics
 	Logger  log.Logger
 	Clock   clock.WithTicker
-	// Report is called every two seconds, and when the first lists are complete.
+	// Report is called every two seconds, and when the first list of a namespace is complete.
 	Report func(Details)
 }
 
 // Details say how a watch is getting on, for people to read. No watch needs them.
 type Details struct {
-	Synced      bool  `json:"synced"`
 	Jobs        int   `json:"jobs"`
 	Pods        int   `json:"pods"`
 	Signals     int64 `json:"signals"`
@@ -97,10 +94,10 @@ type Watcher struct {
 	Options
 	selector labels.Selector
 	queue    *queue.Queue[key]
-	health   *health
 
-	mutex sync.Mutex
-	jobs  map[jobKey]*watchedJob
+	mutex    sync.Mutex
+	jobs     map[jobKey]*watchedJob
+	listings map[string]*listing // by namespace
 
 	pods, signals, facts, projections atomic.Int64
 }
@@ -112,86 +109,72 @@ func New(options Options) (*Watcher, error) {
 		return nil, err
 	}
 	shares := queue.Shares[key]{Namespace: func(k key) string { return k.namespace }, Weights: options.Weights}
-	return &Watcher{
+	w := &Watcher{
 		Options:  options,
 		selector: selector,
 		queue:    queue.New("podwatch", firstRetry, lastRetry, shares, options.Clock, nil),
-		health:   &health{Options: options, outages: map[string]outage{}},
 		jobs:     map[jobKey]*watchedJob{},
-	}, nil
+		listings: map[string]*listing{},
+	}
+	for _, namespace := range k8s.NamespacesToList(options.Namespaces) {
+		w.listings[namespace] = &listing{held: sets.Set[key]{}, since: options.Clock.Now()}
+	}
+	return w, nil
 }
 
-// Run watches until the context is done, whose error it then returns, or until the Pods
-// could not be watched for too long. A Watcher runs once.
+// Run watches until the context is done, whose error it then returns, or until no namespace's Pods could be watched for too
+// long. A Watcher runs once.
 func (w *Watcher) Run(ctx context.Context) error {
-	informer, err := k8s.NewPodInformer(w.Kubernetes, k8s.PodInformerOptions{
-		Namespaces: w.Namespaces, Selector: w.selector, OnAnswer: w.health.answer,
-	}, w.handler())
-	if err != nil {
-		return fmt.Errorf("make the Pod informer of watch shard %d: %w", w.Shard, err)
-	}
 	running, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
-	group.Go(func() { informer.Run(running) })
-	group.Go(func() { w.work(running, informer.Synced()) })
-	group.Go(func() { w.compare(running, informer.Synced()) })
-	return w.tend(ctx, informer.Synced())
-}
-
-// work serves what is due. It begins when the first lists are complete: before, "no other Pod is running" can't be known.
-func (w *Watcher) work(ctx context.Context, synced <-chan struct{}) {
-	var group sync.WaitGroup
-	defer group.Wait()
-	select {
-	case <-ctx.Done():
-	case <-synced:
-		if w.TakeOverJobs {
-			group.Go(func() { w.sweepOnce(ctx) })
+	for namespace := range w.listings {
+		informer, listed, err := k8s.NewPodInformer(w.Kubernetes, k8s.PodInformerOptions{
+			Namespace: namespace, Selector: w.selector, OnAnswer: func(err error) { w.answered(namespace, err) },
+		}, w.handler())
+		if err != nil {
+			return fmt.Errorf("make the Pod informer of watch shard %d: %w", w.Shard, err)
 		}
+		group.Go(func() { informer.RunWithContext(running) })
+		group.Go(func() {
+			select {
+			case <-running.Done():
+			case <-listed:
+				w.listed(running, namespace)
+			}
+		})
 	}
-	w.queue.Run(ctx, senders, w.serve)
-}
-
-func (w *Watcher) tend(ctx context.Context, synced <-chan struct{}) error {
+	group.Go(func() { w.queue.Run(running, senders, w.serve) })
+	group.Go(func() { w.compare(running) })
 	ticker := w.Clock.NewTicker(reportInterval)
 	defer ticker.Stop()
-	timeout := w.Clock.NewTimer(syncTimeout)
-	defer timeout.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-synced:
-			synced = nil
-			timeout.Stop()
-			w.Report(w.details(true))
-		case <-timeout.C():
-			if synced != nil {
-				return fmt.Errorf("list Pods within %v: %w", syncTimeout, cmp.Or(w.health.last(), errors.New("no answer")))
-			}
 		case <-ticker.C():
-			if err := w.health.lost(); err != nil {
+			if err := w.lost(); err != nil {
 				return err
 			}
-			w.Report(w.details(synced == nil))
+			w.Report(w.details())
 		}
 	}
 }
 
-func (w *Watcher) details(synced bool) Details {
-	w.mutex.Lock()
-	jobs := len(w.jobs)
-	w.mutex.Unlock()
-	w.Metrics.jobs.Set(float64(jobs))
+func (w *Watcher) details() Details {
 	details := Details{
-		Synced: synced, Jobs: jobs, Pods: int(w.pods.Load()),
-		Signals: w.signals.Load(), Facts: w.facts.Load(), Projections: w.projections.Load(),
+		Pods: int(w.pods.Load()), Signals: w.signals.Load(), Facts: w.facts.Load(), Projections: w.projections.Load(),
 	}
-	if err := w.health.last(); err != nil {
-		details.Failing = clip.Message(err.Error())
-	}
+	w.change(func(time.Time) {
+		details.Jobs = len(w.jobs)
+		for _, listing := range w.listings {
+			if listing.last != nil {
+				details.Failing = clip.Message(listing.last.Error())
+			}
+		}
+	})
+	w.Metrics.jobs.Set(float64(details.Jobs))
 	return details
 }
 
