@@ -85,10 +85,10 @@ func New(options Options) (*Bridge, error) {
 	return &Bridge{Options: options, objects: objects}, nil
 }
 
-// Ready is a readiness check: the caches are filled and take-over is possible, whether this process leads or follows. A
-// cluster without the CRD has no CronJobs.
+// Ready is a readiness check: the caches of a namespace are filled and take-over is possible, whether this process leads or
+// follows. A cluster without the CRD has no CronJobs.
 func (b *Bridge) Ready(context.Context) error {
-	if !b.filled() {
+	if !b.begun() {
 		return errors.New("waiting for the first list of CronJobs and Jobs")
 	}
 	if !b.probed.Load() {
@@ -103,7 +103,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	go b.objects.jobs.Run(ctx)
 	go b.objects.nativeCronJobs.Run(ctx)
 	go b.serveCronJobs(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), b.filled) {
+	if !cache.WaitForCacheSync(ctx.Done(), b.begun) {
 		return nil
 	}
 	if err := b.probe(ctx); err != nil || ctx.Err() != nil {
@@ -111,14 +111,21 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}
 	b.probed.Store(true)
 	if !b.Config.LeaderElection.Enabled {
-		return b.newController().run(ctx)
+		b.newController().run(ctx)
+		return nil
 	}
 	return b.elect(ctx)
 }
 
-// filled reports whether the caches hold all that there is to act on: nothing waits for namesakes.
-func (b *Bridge) filled() bool {
-	return b.objects.jobs.Synced() && b.objects.of[nativeCronJobKind].Synced() && (b.noCronJobs.Load() || b.objects.cronJobs.Synced())
+// begun reports whether there is a namespace to serve: none waits for another.
+func (b *Bridge) begun() bool {
+	return slices.ContainsFunc(k8s.NamespacesToList(b.Config.Namespaces), b.filled)
+}
+
+// filled reports whether the caches hold all that there is to act on in a namespace: nothing waits for namesakes.
+func (b *Bridge) filled(namespace string) bool {
+	return b.objects.jobs.Synced(namespace) && (b.noCronJobs.Load() || b.objects.cronJobs.Synced(namespace)) &&
+		(!b.objects.owner.takeOver.CronJobs || b.objects.nativeCronJobs.Synced(namespace))
 }
 
 func (b *Bridge) elect(ctx context.Context) error {
@@ -130,7 +137,7 @@ func (b *Bridge) elect(ctx context.Context) error {
 	// The lease is given back only after the last call has ended.
 	electing, stopElecting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopElecting()
-	led := make(chan error, 1)
+	led := make(chan struct{})
 	var started atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
@@ -150,7 +157,8 @@ func (b *Bridge) elect(ctx context.Context) error {
 				leading, stop := context.WithCancel(leading)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
-				led <- b.newController().run(leading)
+				b.newController().run(leading)
+				close(led)
 				stopElecting()
 			},
 			OnStoppedLeading: func() {},
@@ -169,9 +177,7 @@ func (b *Bridge) elect(ctx context.Context) error {
 	elector.Run(electing)
 
 	if started.Load() {
-		if err := <-led; err != nil {
-			return err
-		}
+		<-led
 	}
 	if ctx.Err() == nil {
 		return ErrLeadershipLost
@@ -204,14 +210,11 @@ func (b *Bridge) serveCronJobs(ctx context.Context) {
 	if !b.awaitKind(ctx) {
 		return
 	}
-	go b.objects.cronJobs.Run(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), b.objects.cronJobs.Synced) {
-		return
-	}
 	if b.noCronJobs.Load() {
 		b.Logger.Info("the CRD is there now: CronJobs are served")
 	}
 	b.Metrics.cronJobsServed.Set(1)
+	b.objects.cronJobs.Run(ctx)
 }
 
 // awaitKind returns true when the API server has the kind, and false when the context is done before.

@@ -97,27 +97,15 @@ func newQueue(name string, options Options) *queue.Queue[key] {
 }
 
 // run acts until the context is done, then lets calls in progress end.
-func (c *controller) run(ctx context.Context) error {
+func (c *controller) run(ctx context.Context) {
 	c.Logger.Info("leading")
 	c.Metrics.leading.Set(1)
 	defer c.Metrics.leading.Set(0)
 
-	if err := c.watch(); err != nil {
-		if ctx.Err() != nil {
-			// The caches have stopped already.
-			return nil
-		}
-		return err
-	}
-	c.sweep.Add(key{kind: jobKind, task: scan})
-	c.sweep.Add(key{kind: nativeCronJobKind, task: scan})
-
 	var group sync.WaitGroup
-	group.Go(func() {
-		if cache.WaitForCacheSync(ctx.Done(), c.objects.cronJobs.Synced) {
-			c.sweep.Add(key{kind: cronJobKind, task: scan})
-		}
-	})
+	for namespace := range c.objects.jobs {
+		group.Go(func() { c.serve(ctx, namespace) })
+	}
 	group.Go(func() { c.main.Run(ctx, c.Config.Workers, c.handler(c.main)) })
 	group.Go(func() { c.sweep.Run(ctx, slowWorkers, c.handler(c.sweep)) })
 	group.Go(func() { c.reminders.Run(ctx, slowWorkers, c.handler(c.reminders)) })
@@ -127,7 +115,20 @@ func (c *controller) run(ctx context.Context) error {
 		group.Go(func() { c.every(ctx, c.Config.SweepInterval, c.sweepAll) })
 	}
 	group.Wait()
-	return nil
+}
+
+// serve has what there is in a namespace looked at, and what changes, when the namespace is listed.
+func (c *controller) serve(ctx context.Context, namespace string) {
+	filled := func() bool { return c.filled(namespace) }
+	if !cache.WaitForCacheSync(ctx.Done(), filled) || c.watch(namespace) != nil { // The caches have stopped, as the process does.
+		return
+	}
+	c.Logger.Info("serving", "namespace", namespace)
+	c.sweep.Add(key{kind: jobKind, task: scan})
+	c.sweep.Add(key{kind: nativeCronJobKind, task: scan})
+	if cache.WaitForCacheSync(ctx.Done(), c.objects.cronJobs.Of(namespace).HasSynced) {
+		c.sweep.Add(key{kind: cronJobKind, task: scan})
+	}
 }
 
 func (c *controller) every(ctx context.Context, period time.Duration, do func(context.Context)) {

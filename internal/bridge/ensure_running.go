@@ -205,7 +205,8 @@ func (c *controller) isOver(item key) bool {
 	return object == nil || ofJob && finished(job)
 }
 
-// scan finds, once for every leader, running workflows of a kind whose object went away, or to another controller, before.
+// scan finds, when a leader has listed a namespace, running workflows of a kind whose object went away, or to another
+// controller, before.
 func (c *controller) scan(ctx context.Context, kind kind) error {
 	workflowType, parse := protocol.CronJobWorkflow, c.Config.Cluster.ParseCronJobWorkflowID
 	switch kind {
@@ -231,6 +232,8 @@ func (c *controller) judgeRunning(item key) {
 	switch {
 	case item.kind == nativeCronJobKind && !c.objects.owner.takeOver.CronJobs:
 		c.sweep.Add(item.to(endForeign))
+	case !c.objects.of[item.kind].Synced(item.Namespace):
+		// Another scan comes.
 	case c.objects.find(item) == nil:
 		c.sweep.Add(item.to(endOrphan))
 	case item.kind == jobKind && foreignJob(c.objects.owner, c.objects.job(item.NamespacedName)):

@@ -96,8 +96,7 @@ func (o *objects) cronJob(item key) *ostinatov1.CronJob {
 
 // namesake returns the batch/v1 CronJob of a name, or nil; known is false until the first list has been read.
 func (o *objects) namesake(name types.NamespacedName) (native *ostinatov1.CronJob, known bool) {
-	informer := o.nativeCronJobs.Of(name.Namespace)
-	if informer == nil || !informer.HasSynced() {
+	if !o.nativeCronJobs.Synced(name.Namespace) {
 		return nil, false
 	}
 	native, _ = o.nativeCronJobs.Get(name).(*ostinatov1.CronJob)
@@ -140,11 +139,11 @@ func (o *objects) jobsOf(cronJob *ostinatov1.CronJob) []*batchv1.Job {
 	return jobs
 }
 
-// eachCronJob calls visit with every CronJob of either group, probes left out.
+// eachCronJob calls visit with every CronJob of either group, probes left out, and those of namespaces whose Jobs are not listed.
 func (o *objects) eachCronJob(visit func(*ostinatov1.CronJob)) {
 	for _, kind := range []kind{cronJobKind, nativeCronJobKind} {
 		each(o.of[kind], func(cronJob *ostinatov1.CronJob) {
-			if !o.owner.probe(cronJob) {
+			if !o.owner.probe(cronJob) && o.jobs.Synced(cronJob.Namespace) {
 				visit(cronJob)
 			}
 		})
@@ -160,17 +159,18 @@ func (o *objects) eachJob(visit func(*batchv1.Job)) {
 	})
 }
 
-// watch puts what changes into the queues, and everything there is into the sweep, until the process ends: it leads once.
-func (c *controller) watch() error {
+// watch puts what changes in a namespace into the queues, and everything there is into the sweep, until the process ends: it
+// leads once.
+func (c *controller) watch(namespace string) error {
 	return errors.Join(
-		c.objects.cronJobs.Tell(k8s.HandlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
-		c.objects.nativeCronJobs.Tell(k8s.HandlerOf(
+		c.objects.cronJobs.Tell(namespace, k8s.HandlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
+		c.objects.nativeCronJobs.Tell(namespace, k8s.HandlerOf(
 			func(native *ostinatov1.CronJob, _ bool) { c.namesakeChanged(native) },
 			func(_, native *ostinatov1.CronJob) { c.namesakeChanged(native) },
 			c.namesakeChanged,
 		)),
-		c.objects.jobs.Tell(k8s.HandlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
-		c.objects.of[nativeCronJobKind].Tell(k8s.HandlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)),
+		c.objects.jobs.Tell(namespace, k8s.HandlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
+		c.objects.of[nativeCronJobKind].Tell(namespace, k8s.HandlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)),
 	)
 }
 

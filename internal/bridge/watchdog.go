@@ -2,9 +2,11 @@ package bridge
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -28,9 +30,18 @@ func (c *controller) watchdog(ctx context.Context) {
 		if now.Sub(compared) >= nextTimesPeriod {
 			compared = now
 			c.compareNextTimes(now)
+			c.reportUnserved()
 		}
 		c.Metrics.census.count(c.objects, now)
 	})
+}
+
+// reportUnserved logs the namespaces that can't be listed.
+func (c *controller) reportUnserved() {
+	unserved := slices.DeleteFunc(slices.Clone(k8s.NamespacesToList(c.Config.Namespaces)), c.filled)
+	if len(unserved) > 0 {
+		c.Logger.Warn("namespaces of --namespaces that are not served, since their CronJobs and Jobs can't be listed", "namespaces", unserved)
+	}
 }
 
 // inspect queues the CronJobs that are overdue, that list runs which have ended, or that lost their acknowledgement.

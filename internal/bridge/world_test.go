@@ -118,8 +118,8 @@ func (w *world) lead() *world {
 		if w.settings.TakeOver != (config.TakeOver{}) {
 			w.clock.Step(probePeriod)
 		}
-		return b.Ready(context.Background()) == nil && (w.settings.LeaderElection.Enabled || w.clock.ticks(ensurePeriod))
-	}, "caches filled, and a leader makes rounds")
+		return b.Ready(context.Background()) == nil && (w.settings.LeaderElection.Enabled || w.clock.ticks(ensurePeriod) && w.said("msg=serving") > 0)
+	}, "caches filled, and a leader makes rounds and serves")
 	return w
 }
 

@@ -8,6 +8,7 @@ package jobwatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -82,11 +83,12 @@ func New(options Options) (*Watch, error) {
 	w := &Watch{options: options, jobs: k8s.Informers{}, podless: line("jobwatch"), begins: line("jobwatch-start"), new: newJobs{}}
 	for _, namespace := range k8s.NamespacesToList(options.Namespaces) {
 		w.jobs[namespace] = batchinformers.NewJobInformer(options.Kubernetes, namespace, 0, cache.Indexers{})
-		if err := w.jobs[namespace].SetTransform(trim); err != nil {
-			return nil, fmt.Errorf("set the Job informer's transform: %w", err)
+		err := errors.Join(w.jobs[namespace].SetTransform(trim), w.jobs.Tell(namespace, k8s.HandlerOf(w.see, w.changed, w.begun)))
+		if err != nil {
+			return nil, fmt.Errorf("set up the Job informer: %w", err)
 		}
 	}
-	return w, w.jobs.Tell(k8s.HandlerOf(w.see, w.changed, w.begun))
+	return w, nil
 }
 
 // Job returns a Job as it was seen last, or nil. It tells whose the Job is, whether it is new or finished, and when it was

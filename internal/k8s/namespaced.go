@@ -24,14 +24,10 @@ func (i Informers) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// Synced reports whether the first lists have been read.
-func (i Informers) Synced() bool {
-	for _, informer := range i {
-		if !informer.HasSynced() {
-			return false
-		}
-	}
-	return true
+// Synced reports whether the first list of a namespace has been read.
+func (i Informers) Synced(namespace string) bool {
+	informer := i.Of(namespace)
+	return informer != nil && informer.HasSynced()
 }
 
 // Of returns the informer that holds a namespace, or nil.
@@ -39,12 +35,14 @@ func (i Informers) Of(namespace string) cache.SharedIndexInformer {
 	return cmp.Or(i[namespace], i[metav1.NamespaceAll])
 }
 
-// Tell makes the informers tell a handler what there is and what changes.
-func (i Informers) Tell(handler cache.ResourceEventHandler) error {
-	for _, informer := range i {
-		if _, err := informer.AddEventHandler(handler); err != nil {
-			return fmt.Errorf("watch for changes: %w", err)
-		}
+// Tell makes the informer of a namespace, if there is one, tell a handler what there is and what changes.
+func (i Informers) Tell(namespace string, handler cache.ResourceEventHandler) error {
+	informer := i.Of(namespace)
+	if informer == nil {
+		return nil
+	}
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		return fmt.Errorf("watch for changes: %w", err)
 	}
 	return nil
 }

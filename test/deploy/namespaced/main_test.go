@@ -17,12 +17,12 @@ import (
 // patience bounds one step, in which a Pod may fail once.
 const patience = harness.PodBackoff + harness.Prompt
 
-// The namespaces served.
-const shop, billing = "shop", "billing"
+// The namespaces served. One of them is deleted at last.
+const shop, billing, leaving = "shop", "billing", "leaving"
 
 var installation = manifests.Installation{
 	Folder:     manifests.Example,
-	Namespaces: []string{shop, billing},
+	Namespaces: []string{shop, billing, leaving},
 	Components: []string{manifests.NetworkPolicy, manifests.MetricsAuthentication},
 }
 
