@@ -34,11 +34,7 @@ func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) 
 	attempt := ctx
 	timeout := cmp.Or(info.HeartbeatTimeout, info.StartToCloseTimeout)
 	kept := lease.New(timeout, func(ctx context.Context) error {
-		if a.Heartbeats == nil {
-			activity.RecordHeartbeat(ctx)
-			return nil
-		}
-		err := a.Heartbeats.RecordActivityHeartbeat(ctx, info.TaskToken)
+		err := a.heartbeat(ctx, info.TaskToken)
 		if temporal.IsCanceledError(err) {
 			// The attempt has the call on, and is to end: the SDK hears of that by a report of its own.
 			lost(attempt)()
@@ -52,6 +48,15 @@ func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) 
 	reporting, quit := context.WithCancel(context.WithoutCancel(ctx))
 	go kept.Keep(reporting, lost(ctx))
 	return context.WithValue(ctx, leaseKey{}, kept), quit
+}
+
+// heartbeat reports once that an attempt goes on, and returns what Temporal has answered.
+func (a *Activities) heartbeat(ctx context.Context, token []byte, details ...any) error {
+	if a.Heartbeats == nil {
+		activity.RecordHeartbeat(ctx, details...)
+		return nil
+	}
+	return a.Heartbeats.RecordActivityHeartbeat(ctx, token, details...)
 }
 
 // lost is for an attempt that is lost: the SDK hears of that by a report of its own, and ends the attempt.

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc/codes"
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -51,10 +53,7 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 		Kubernetes: a.Kubernetes, Temporal: a.Temporal, Cluster: a.Cluster, Namespaces: a.Namespaces,
 		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights, Job: jobs.Job, Jobs: jobs.Jobs, Begins: jobs.Begins,
 		Metrics: a.Metrics.watch, Logger: activity.GetLogger(ctx), Clock: a.Clock,
-		Report: func(details podwatch.Details) {
-			activity.RecordHeartbeat(ctx, details)
-			a.Metrics.watch.Heartbeat(input.Shard, a.Clock.Now())
-		},
+		Report: func(details podwatch.Details) { a.reportWatch(ctx, info.TaskToken, input.Shard, details) },
 	})
 	if err != nil {
 		return invalidRequest(err)
@@ -82,6 +81,26 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 		return stopping
 	}
 	return outage(err, "watch Pods, shard %d of %d", input.Shard, input.Shards)
+}
+
+// reportTimeout bounds a report of a watch: the next one is due by then.
+const reportTimeout = 2 * time.Second
+
+// reportWatch tells Temporal that a watch goes on. The SDK keeps a heartbeat back for up to 8 of the 10 seconds after which
+// Temporal gives the watch to another worker, which lists all Pods, and ends an attempt whose heartbeat has no answer for as
+// long. Here a watch ends only by an answer.
+func (a *Activities) reportWatch(ctx context.Context, token []byte, shard int, details podwatch.Details) {
+	reporting, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	err := a.heartbeat(reporting, token, details)
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.OK:
+		a.Metrics.watch.Heartbeat(shard, a.Clock.Now())
+	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted:
+		activity.GetLogger(ctx).Warn("Temporal has not heard that the Pods are watched, will report again", "error", err)
+	default:
+		lost(ctx)()
+	}
 }
 
 // isWatch returns an error for an activity that is not of the shard's own workflow.

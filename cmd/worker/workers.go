@@ -32,12 +32,6 @@ const maxJobActivities = 64
 // short for a busy machine and for large values, which wait to be decoded.
 const turnTimeout = 8 * time.Second
 
-// watchHeartbeats is the longest time between two heartbeats of a watch of Pods, whatever timeout was asked for: by the
-// answer it hears that it is over for Temporal, and only then does the next watch of its shard begin in this process. The
-// SDK tries a heartbeat that fails again for as long, so that half of PodWatch's timeout outlasts the same outages as the
-// whole.
-const watchHeartbeats = 5 * time.Second
-
 // maxPollers bounds the pollers of a task queue, whose number follows the load.
 const maxPollers = 16
 
@@ -96,8 +90,6 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		DisableWorkflowWorker: true,
 		// One more than there are shards: what is refused is heard while all are watched here.
 		MaxConcurrentActivityExecutionSize: settings.WatchShards + 1,
-		MaxHeartbeatThrottleInterval:       watchHeartbeats,
-		DefaultHeartbeatThrottleInterval:   watchHeartbeats,
 	}))
 	return made
 }
