@@ -67,6 +67,8 @@ type callOptions struct {
 	slow func()
 	// queue is a bulk task queue; empty for the workflow's own.
 	queue string
+	// work is what a regular call is that stands elsewhere than others of its kind; 0 for none.
+	work order.Work
 	// first says that the call must be in the history before it is made, as those of a recorded kind always are.
 	first bool
 	// givesWay is asked whenever something arrives during a regular attempt: true gives the call up. nil means never.
@@ -167,7 +169,7 @@ func (c callOptions) options(ctx workflow.Context, kind kind, summary string) wo
 		HeartbeatTimeout:       regularHeartbeat,
 		WaitForCancellation:    true,
 		Summary:                summary,
-		Priority:               priority(ctx, kind.work),
+		Priority:               priority(ctx, cmp.Or(c.work, kind.work)),
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second},
 	}
 	if kind.long {

@@ -101,7 +101,7 @@ func TestForgedSignalsChangeNothing(t *testing.T) {
 				forged := jobSpec(50, 50)
 				forged.Generation = generation
 				kube.after(time.Minute, func() {
-					kube.attempt = func(bool, protocol.JobRequest) error {
+					kube.attempt = func(activity.Info, protocol.JobRequest) error {
 						if failures--; failures >= 0 {
 							return errors.New("connection refused")
 						}

@@ -6,6 +6,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -24,13 +25,16 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		Job: w.reference, Digest: digest(w.spec), Creates: plan.Creates, Deletes: plan.Deletes, Status: plan.Status, Judge: plan.Judge,
 		Counted: plan.Counted, Base: ptr.To(plan.Base()), Releases: plan.Releases, Handled: plan.Handled, Events: plan.Events,
 	}
+	slow := workflow.Now(ctx).Before(w.slowUntil)
 	options := callOptions{
-		givesWay: w.mailbox.steered, until: plan.Deadline,
-		first: plan.Recorded() || len(plan.Creates) > 0 && workflow.Now(ctx).Before(w.slowUntil),
-		slow:  func() { w.slowUntil = workflow.Now(ctx).Add(slowPause) },
+		givesWay: w.mailbox.steered, until: plan.Deadline, first: plan.Recorded() || len(plan.Creates) > 0 && slow,
+		slow: func() { w.slowUntil = workflow.Now(ctx).Add(slowPause) },
 	}
 	if plan.Bulk() {
 		options.queue = w.cluster.BulkTaskQueue()
+	} else if len(plan.Creates) > 0 && (slow || !plan.Recorded()) {
+		// It is outside a workflow task since the API server is slow with it.
+		options.work = order.Over
 	}
 	began := workflow.Now(ctx)
 	result, err := perform(ctx, carryOut, w.summary(plan), request, options)

@@ -51,7 +51,7 @@ type jobKube struct {
 	object job.Spec
 
 	// attempt, when set, is called with each attempt of CarryOut, first of all; its error ends the attempt.
-	attempt func(isLocal bool, request protocol.JobRequest) error
+	attempt func(info activity.Info, request protocol.JobRequest) error
 	// answer, when set, may answer a CarryOut in place of the API server.
 	answer func(protocol.JobRequest) (*protocol.JobResult, error)
 	gone   bool
@@ -76,7 +76,7 @@ func newJobKube(t *testing.T) *jobKube {
 
 func (k *jobKube) reconcile(ctx context.Context, request protocol.JobRequest) (protocol.JobResult, error) {
 	if k.attempt != nil {
-		if err := k.attempt(activity.GetInfo(ctx).IsLocalActivity, request); err != nil {
+		if err := k.attempt(activity.GetInfo(ctx), request); err != nil {
 			return protocol.JobResult{}, err
 		}
 	}

@@ -18,7 +18,8 @@ const (
 	Running
 	// Told is what only tells: a CronJob's status.
 	Told
-	// Over is what is left to be done for runs that are over: releases of Pods.
+	// Over is what is left to be done for runs that are over, releases of Pods, and what an API server has been slow with that
+	// may be slow for one tenant alone: creates of Pods.
 	Over
 )
 
