@@ -56,7 +56,7 @@ var (
 	takesBackfill  = activity[protocol.FindRunsResult]{name: protocol.FindRunsActivity, work: order.Asked}
 	setSuspend     = activity[protocol.SetSuspendResult]{name: protocol.SetSuspendActivity, work: order.Asked, recorded: true}
 	carryOut       = activity[protocol.JobResult]{name: protocol.CarryOutActivity, work: order.Running, long: true}
-	releaseOrphans = activity[protocol.ReleaseOrphansResult]{name: protocol.ReleaseOrphansActivity, work: order.Over}
+	releaseOrphans = activity[protocol.ReleaseOrphansResult]{name: protocol.ReleaseOrphansActivity, work: order.Over, recorded: true}
 	listPods       = activity[protocol.PodList]{name: protocol.ListPodsActivity, work: order.Asked, recorded: true, long: true}
 	terminatePods  = activity[protocol.PodList]{name: protocol.TerminatePodsActivity, work: order.Asked, recorded: true, long: true}
 )

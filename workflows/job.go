@@ -27,7 +27,7 @@ const (
 	busyPasses = 50
 	busyPause  = time.Second
 	// jobLocalBudget bounds what is done inside a workflow task, whose slot other Jobs wait for, and slowPause is
-	// how long the creates of a Job begin outside after that was not enough.
+	// how long the plans of a Job are carried out outside after that was not enough.
 	jobLocalBudget = time.Second
 	slowPause      = time.Minute
 	// abandonBudget bounds the release of the Pods of a Job that is gone; PodWatch releases what is left.
@@ -68,7 +68,7 @@ type runningJob struct {
 	answers []event.Event
 	// deleting are the Pods that were being deleted when this run of the workflow heard of the Job's last edit, nil before one.
 	deleting []string
-	// slowUntil is until when creates do not begin inside a workflow task: one has taken too long.
+	// slowUntil is until when no plan is carried out inside a workflow task: one has taken too long.
 	slowUntil time.Time
 	// unread says that the Job's spec is that of the input, and was not read.
 	unread bool
@@ -200,8 +200,8 @@ func (w *runningJob) end(ctx workflow.Context, result job.Result) (job.Result, e
 
 // releaseOrphans releases the Pods of a Job, if it is gone. PodWatch gets the rest: one Pod must not hold up the end.
 func (w *runningJob) releaseOrphans(ctx workflow.Context, gone protocol.ObjectReference, givesWay func() bool) error {
-	options := callOptions{budget: abandonBudget, givesWay: givesWay, first: givesWay != nil}
-	_, err := perform(ctx, releaseOrphans, "release pods of "+gone.Name, protocol.ReleaseOrphansRequest{Job: gone}, options)
+	_, err := perform(ctx, releaseOrphans, "release pods of "+gone.Name, protocol.ReleaseOrphansRequest{Job: gone},
+		callOptions{budget: abandonBudget, givesWay: givesWay})
 	if err != nil && !temporal.IsCanceledError(err) && !errors.Is(err, errGaveWay) {
 		workflow.GetLogger(ctx).Error("Releasing the Pods of a Job that is gone failed", "uid", gone.UID, "error", err)
 		return nil

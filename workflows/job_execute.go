@@ -27,7 +27,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 	}
 	slow := workflow.Now(ctx).Before(w.slowUntil)
 	options := callOptions{
-		givesWay: w.mailbox.steered, until: plan.Deadline, first: plan.Recorded() || len(plan.Creates) > 0 && slow,
+		givesWay: w.mailbox.steered, until: plan.Deadline, first: plan.Recorded() || slow,
 		slow: func() { w.slowUntil = workflow.Now(ctx).Add(slowPause) },
 	}
 	if plan.Bulk() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
@@ -77,5 +78,39 @@ func TestCreatesOfASlowAPIServerGoLast(t *testing.T) {
 	kube.after(20*time.Second, func() { kube.end(1, corev1.PodSucceeded) })
 	kube.after(30*time.Second, func() { kube.end(2, corev1.PodSucceeded) })
 	kube.mustEnd(jobSpec(1, 2), job.Complete)
-	expect(t, "places of the plans", places.noted, []order.Work{order.Over, order.Over})
+	// The last plan only counts and releases.
+	expect(t, "places of the plans", places.noted, []order.Work{order.Over, order.Over, order.Running})
+}
+
+// A release holds a workflow task as long as a create where the API server is slow, as while a webhook on updates of Pods hangs.
+func TestNoPlanIsCarriedOutInsideTheWorkflowTaskAfterOneThatWasSlow(t *testing.T) {
+	kube := newJobKube(t)
+	var releases []bool
+	kube.attempt = func(info activity.Info, request protocol.JobRequest) error {
+		if len(request.Releases) == 0 {
+			return nil
+		}
+		if releases = append(releases, info.IsLocalActivity); info.IsLocalActivity {
+			return context.DeadlineExceeded
+		}
+		return nil
+	}
+	kube.after(10*time.Second, func() { kube.end(1, corev1.PodSucceeded) })
+	kube.after(20*time.Second, func() { kube.end(2, corev1.PodSucceeded) })
+	kube.mustEnd(jobSpec(2, 2), job.Complete)
+	expect(t, "releases that were local", releases, []bool{true, false, false})
+}
+
+// A slot for workflow tasks is not held up until the Pods of a Job that is gone are released.
+func TestPodsOfADeletedJobAreReleasedOutsideTheWorkflowTask(t *testing.T) {
+	kube := newJobKube(t)
+	var local []bool
+	kube.environment.OnActivity(protocol.ReleaseOrphansActivity, mock.Anything, mock.Anything).Return(
+		func(ctx context.Context, _ protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
+			local = append(local, activity.GetInfo(ctx).IsLocalActivity)
+			return protocol.ReleaseOrphansResult{}, nil
+		})
+	kube.after(time.Minute, func() { kube.remove() })
+	kube.mustEnd(jobSpec(1, 1), job.Deleted)
+	expect(t, "releases that were local", local, []bool{false})
 }
