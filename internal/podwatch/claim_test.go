@@ -223,6 +223,19 @@ func TestPodsOfAJobWithASelectorOfItsOwn(t *testing.T) {
 	}
 }
 
+// Where the API server answers nothing about Pods, workflows hear what is known.
+func TestNoFactWaitsForALook(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning).Stranger(), helloPod("b", corev1.PodSucceeded)))
+	hang := make(chan struct{})
+	s.kubernetes.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		<-hang
+		return true, nil, errors.New("too late")
+	})
+	s.run()
+	t.Cleanup(func() { close(hang) })
+	s.eventuallyTold("b ended")
+}
+
 // TestAccountedPodsAreForgotten: the watch's memory is of what is not accounted.
 func TestAccountedPodsAreForgotten(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodRunning)))

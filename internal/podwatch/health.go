@@ -60,7 +60,7 @@ func (w *Watcher) enqueue(key key, wait time.Duration) {
 			listing.held.Insert(key)
 			return
 		}
-		w.queue.AddAfter(key, wait)
+		w.tells.AddAfter(key, wait)
 	})
 }
 
@@ -69,7 +69,7 @@ func (w *Watcher) listed(ctx context.Context, namespace string) {
 	w.change(func(time.Time) {
 		listing := w.listings[namespace]
 		for key := range listing.held {
-			w.queue.Add(key)
+			w.tells.Add(key)
 		}
 		listing.held, listing.since = nil, time.Time{}
 	})

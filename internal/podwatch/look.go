@@ -76,7 +76,7 @@ func (w *Watcher) examine(ctx context.Context, watched *watchedJob, pod *corev1.
 	w.change(func(now time.Time) { watched.answer(string(pod.UID), foundForeign, sight{}, now) })
 	if verdict == claim.Foreign && !claim.IsControlled(pod) {
 		// Another Job may want it.
-		w.queue.Add(orphanKey(pod))
+		w.asks.Add(orphanKey(pod))
 	}
 	return nil
 }

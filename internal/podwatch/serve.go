@@ -17,22 +17,25 @@ import (
 	"ostinato.dev/ostinato/internal/queue"
 )
 
-func (w *Watcher) serve(ctx context.Context, key key) (again time.Duration, err error) {
-	limited, cancel := context.WithTimeout(ctx, serveTimeout)
-	defer cancel()
-	if key.orphan {
-		err = w.claimOrphan(limited, key)
-	} else {
-		again, err = w.serveJob(limited, key)
+// limited bounds what is done for one key at a time, and logs what fails.
+func (w *Watcher) limited(serve queue.Handler[key]) queue.Handler[key] {
+	return func(ctx context.Context, key key) (time.Duration, error) {
+		limited, cancel := context.WithTimeout(ctx, serveTimeout)
+		defer cancel()
+		again, err := serve(limited, key)
+		if err != nil && ctx.Err() == nil {
+			w.Logger.Warn("Pod facts not delivered, will retry", "namespace", key.namespace, "name", key.name, "error", err)
+		}
+		return again, err
 	}
-	if err != nil && ctx.Err() == nil {
-		w.Logger.Warn("Pod facts not delivered, will retry", "namespace", key.namespace, "name", key.name, "error", err)
-	}
-	return again, err
 }
 
-func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, err error) {
+// tell tells the Job's workflow what is due. What the API server has to be asked first, it leaves to ask.
+func (w *Watcher) tell(ctx context.Context, key key) (again time.Duration, err error) {
 	watched, due := w.decide(key.jobKey)
+	if key.orphan || len(due.look) > 0 || due.project {
+		w.asks.Add(key)
+	}
 	if watched == nil {
 		return 0, nil
 	}
@@ -41,32 +44,43 @@ func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, e
 			again = queue.AtOnce
 		}
 	}
-	var lookErr error
-	if len(due.look) > 0 {
-		if lookErr = w.look(ctx, watched, due.look); lookErr == nil {
-			again = queue.AtOnce
-		}
-	}
 	if due.verify {
-		settled, err := w.releaseOrphans(ctx, watched, false)
-		if settled || err != nil {
-			return queue.AtOnce, errors.Join(lookErr, err)
+		if settled, err := w.releaseOrphans(ctx, watched, false); settled || err != nil {
+			return queue.AtOnce, err
 		}
 	}
-	switch seen := w.Job(key.namespace, key.name, key.uid); {
-	case len(due.facts) == 0 && due.project:
-		again, err = queue.AtOnce, w.project(ctx, watched, seen, due.ready)
+	seen := w.Job(key.namespace, key.name, key.uid)
+	switch {
 	case len(due.facts) == 0:
+		return again, nil
 	case seen != nil && claim.Finished(seen) != nil && !slices.ContainsFunc(due.facts, func(fact job.PodFact) bool { return fact.Tracked }):
 		// All are released, so the workflow has taken what there was to take.
-		again = queue.AtOnce
 		w.change(func(now time.Time) { watched.told(due.facts, now) })
 	case w.Begins(key.namespace, key.name, key.uid):
-		again = signalInterval
+		return signalInterval, nil
 	default:
-		again, err = queue.AtOnce, w.send(ctx, watched, due.facts)
+		err = w.send(ctx, watched, due.facts)
 	}
-	return again, errors.Join(lookErr, err)
+	return queue.AtOnce, err
+}
+
+// ask asks the API server about Pods of a Job, and writes its readiness; or it claims a Pod without a controller.
+func (w *Watcher) ask(ctx context.Context, key key) (time.Duration, error) {
+	if key.orphan {
+		return 0, w.claimOrphan(ctx, key)
+	}
+	watched, due := w.decide(key.jobKey)
+	if watched == nil {
+		return 0, nil
+	}
+	err := w.look(ctx, watched, due.look)
+	if due.project {
+		err = errors.Join(err, w.project(ctx, watched, w.Job(key.namespace, key.name, key.uid), due.ready))
+	}
+	if err == nil {
+		w.tells.Add(key)
+	}
+	return 0, err
 }
 
 // Begin has a Job's workflow start with what is due about its Pods. start returns those facts which the workflow knows then.

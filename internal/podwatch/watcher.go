@@ -31,7 +31,7 @@ import (
 
 const (
 	reportInterval = 2 * time.Second  // how often Options.Report is called
-	senders        = 16               // bounds the signals and writes that are under way
+	senders        = 16               // bounds the Jobs whose workflows are told, and those about which the API server is asked
 	serveTimeout   = 10 * time.Second // bounds what is done for one Job at a time
 	orphanInterval = time.Second      // the least time between two looks at a Pod without a controller
 	// firstRetry and lastRetry bound the back-off of a Job that could not be signalled or looked at.
@@ -93,7 +93,9 @@ type key struct {
 type Watcher struct {
 	Options
 	selector labels.Selector
-	queue    *queue.Queue[key]
+	// tells has the Jobs whose workflows are to be told, asks those about which the API server is to be asked first: no fact waits
+	// for its answers.
+	tells, asks *queue.Queue[key]
 
 	mutex    sync.Mutex
 	jobs     map[jobKey]*watchedJob
@@ -109,10 +111,14 @@ func New(options Options) (*Watcher, error) {
 		return nil, err
 	}
 	shares := queue.Shares[key]{Namespace: func(k key) string { return k.namespace }, Weights: options.Weights}
+	line := func(name string) *queue.Queue[key] {
+		return queue.New(name, firstRetry, lastRetry, shares, options.Clock, nil)
+	}
 	w := &Watcher{
 		Options:  options,
 		selector: selector,
-		queue:    queue.New("podwatch", firstRetry, lastRetry, shares, options.Clock, nil),
+		tells:    line("podwatch"),
+		asks:     line("podwatch-asks"),
 		jobs:     map[jobKey]*watchedJob{},
 		listings: map[string]*listing{},
 	}
@@ -145,7 +151,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 			}
 		})
 	}
-	group.Go(func() { w.queue.Run(running, senders, w.serve) })
+	group.Go(func() { w.tells.Run(running, senders, w.limited(w.tell)) })
+	group.Go(func() { w.asks.Run(running, senders, w.limited(w.ask)) })
 	group.Go(func() { w.compare(running) })
 	ticker := w.Clock.NewTicker(reportInterval)
 	defer ticker.Stop()
