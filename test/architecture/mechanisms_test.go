@@ -50,7 +50,7 @@ var mechanisms = [][]string{
 		"a Pod is marked while its delete is under way; if no answer comes, a list says what became of it",
 		"what follows from a list is carried out before anything else is heard",
 		"the Pods are listed before a work queue ends, after an edit that wants fewer of them, and after an edit that was missed",
-		"a plan has one second inside a workflow task; after one that took longer, creates are regular activities for a minute",
+		"a plan has one second inside a workflow task; after one that took longer, plans are regular activities for a minute, and those that create Pods go last",
 		"no log is read from a node that did not answer within the last minute",
 		"a Job's workflow plans for a Job without a status; if there is one, the activity answers with it, and the workflow begins again from the Job and its Pods",
 		"a status is written again if a call without an answer may have written it",
