@@ -131,7 +131,6 @@ func (w *Watcher) project(ctx context.Context, watched *watchedJob, seen *batchv
 			return fmt.Errorf("write status.ready of Job %s/%s: %w", watched.namespace, watched.name, err)
 		}
 		w.Metrics.projections.Inc()
-		w.projections.Add(1)
 	}
 	w.change(func(now time.Time) { watched.projected(ready, taken, now) })
 	return nil

@@ -74,11 +74,8 @@ type Options struct {
 
 // Details say how a watch is getting on, for people to read. No watch needs them.
 type Details struct {
-	Jobs        int   `json:"jobs"`
-	Pods        int   `json:"pods"`
-	Signals     int64 `json:"signals"`
-	Facts       int64 `json:"facts"`
-	Projections int64 `json:"projections"`
+	Jobs int   `json:"jobs"`
+	Pods int64 `json:"pods"`
 	// Failing says why Pods can't be watched now.
 	Failing string `json:"failing,omitempty"`
 }
@@ -101,7 +98,7 @@ type Watcher struct {
 	jobs     map[jobKey]*watchedJob
 	listings map[string]*listing // by namespace
 
-	pods, signals, facts, projections atomic.Int64
+	pods atomic.Int64
 }
 
 // New returns a Watcher. An impossible shard is an error.
@@ -170,9 +167,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 }
 
 func (w *Watcher) details() Details {
-	details := Details{
-		Pods: int(w.pods.Load()), Signals: w.signals.Load(), Facts: w.facts.Load(), Projections: w.projections.Load(),
-	}
+	details := Details{Pods: w.pods.Load()}
 	w.change(func(time.Time) {
 		details.Jobs = len(w.jobs)
 		for _, listing := range w.listings {
