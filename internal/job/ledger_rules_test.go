@@ -154,6 +154,7 @@ func (l *ledger) which(match func(*entry) bool) []*entry {
 // checkRemovals asserts that only surplus Pods are removed: all when suspended, and
 // else those without a valid index of their own, and what is more than wanted.
 func (l *ledger) checkRemovals(plan job.Plan) {
+	again := func(pod *job.Pod) bool { return pod.Asked || pod.PendingFailed }
 	l.c.t.Helper()
 	active, removed, surplus := len(l.which((*entry).active)), 0, 0
 	places, pendingFailed := map[int32]bool{}, false
@@ -178,7 +179,7 @@ func (l *ledger) checkRemovals(plan job.Plan) {
 	}
 	for _, deletion := range plan.Deletes {
 		switch {
-		case deletion.Release && l.pods[deletion.UID].active() && !find(l.c.state, deletion.UID).Asked:
+		case deletion.Release && l.pods[deletion.UID].active() && !again(find(l.c.state, deletion.UID)):
 			removed++
 		default:
 			pendingFailed = true // or a delete is tried again
