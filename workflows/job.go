@@ -219,7 +219,10 @@ func (w *runningJob) last(ctx workflow.Context) error {
 		}
 	}
 	if w.successor != nil && w.gone {
-		return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, *w.successor)
+		// This workflow has taken facts about the successor's Pods for those about orphans.
+		next := *w.successor
+		next.Pods, next.List = nil, true
+		return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, next)
 	}
 	return nil
 }

@@ -478,4 +478,5 @@ func TestASuccessorIsNotForgottenInAnOutage(t *testing.T) {
 	var next protocol.JobInput
 	kube.continued(err, &next)
 	expect(t, "the next Job", next.Job.UID, successor.UID)
+	expect(t, "begins with a list", next.List, true)
 }
