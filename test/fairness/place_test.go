@@ -59,7 +59,7 @@ func TestWorkIsGivenItsPlace(t *testing.T) {
 	place(cronJob, at(1))
 	place(harness.JobWorkflow(weighed, stack.Trigger(t, weighed, "hello")), at(3))
 
-	const many = 11 // Pods, which the bulk queue creates
+	const many = 21 // Pods: the watch makes ten of them, and the bulk queue the others
 	stack.CreateJob(t, weighed, "many", harness.JobSpec(harness.Parallelism(many), harness.Completions(many)))
 	byHand := harness.JobWorkflow(weighed, "many")
 	place(byHand, at(3))
