@@ -9,7 +9,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 )
 
-// unanswered applies a plan of creates, the last of which but one had no answer.
+// unanswered applies a plan of creates. The last but one had no answer.
 func unanswered(d *desk) (open job.Create) {
 	plan := d.decide()
 	report := job.Report{CreateRefused: "ServerError: 504", Unclear: true}

@@ -158,7 +158,7 @@ func (l *ledger) checkRemovals(plan job.Plan) {
 	l.c.t.Helper()
 	active, removed, surplus := len(l.which((*entry).active)), 0, 0
 	places, pendingFailed := map[int32]bool{}, false
-	// Those that wait for another delete are surplus first.
+	// Pods that wait for another delete are surplus first.
 	waiting := 0
 	for _, waits := range []bool{false, true} {
 		for _, known := range l.which(func(known *entry) bool { return known.active() && l.waits(known) == waits }) {

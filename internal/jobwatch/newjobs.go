@@ -78,7 +78,7 @@ func (n newJobs) made(job protocol.ObjectReference, input *protocol.JobInput) []
 	return append(namespace.take(len(namespace.waiting)), job)
 }
 
-// take takes so many Jobs out of those that wait, the first ones.
+// take takes up to count Jobs off the waiting ones, in their order.
 func (n *namespaceJobs) take(count int) (taken []protocol.ObjectReference) {
 	for len(n.waiting) > 0 && len(taken) < count {
 		first := n.waiting[0]

@@ -99,7 +99,7 @@ func (w *Watcher) compare(ctx context.Context) {
 	}
 }
 
-// round compares the numbers of all Jobs. It returns those that differ, and the Jobs whose workflows are to be told.
+// round compares the numbers of all Jobs. It returns the Jobs with a difference, and which of their workflows to tell.
 func (w *Watcher) round(before map[jobKey]*Difference) (differing map[jobKey]*Difference, tell []jobKey) {
 	differing = map[jobKey]*Difference{}
 	now := w.Clock.Now()
