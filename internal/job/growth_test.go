@@ -39,9 +39,11 @@ func TestAStateGrowsNoLargerThanItsBounds(t *testing.T) {
 	t.Run("Pods", func(t *testing.T) {
 		spec := specOf(10, 10)
 		state := job.Begin("default", "work", "uid-1", spec, false)
-		for i := range job.MaxStatePods {
+		for i := range job.MaxStatePods + 1 {
 			state.Pods = append(state.Pods, job.Pod{PodFact: job.PodFact{Name: fmt.Sprint(i), UID: fmt.Sprint(i), Attempt: int64(i), Deleting: true}})
 		}
 		equal(t, "creates beyond the bound", len(job.Decide(state, spec, start).Creates), 0)
+		spec.CompletionMode = batchv1.IndexedCompletion
+		equal(t, "creates of indexes beyond the bound", len(job.Decide(state, spec, start).Creates), 0)
 	})
 }
