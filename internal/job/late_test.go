@@ -46,6 +46,15 @@ func TestACreateWithoutAnAnswerIsAskedForAgain(t *testing.T) {
 	equal(t, "open", len(d.state.Open), 0)
 }
 
+// TestNumbersThatNoPodHasAreRefused: a writer to Temporal may have made up the state.
+func TestNumbersThatNoPodHasAreRefused(t *testing.T) {
+	for _, number := range []int64{-1, 0, 7} {
+		state := job.State{Attempts: 6, Open: []int64{number}}
+		equal(t, "refused", state.Validate() != nil, true)
+	}
+	equal(t, "valid", job.State{Attempts: 6, Open: []int64{5}}.Validate(), nil)
+}
+
 // TestAJobWaitsForCreatesThatMayLand before it is over, and lists its Pods then.
 func TestAJobWaitsForCreatesThatMayLand(t *testing.T) {
 	spec := specOf(2, 2)

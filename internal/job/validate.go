@@ -129,6 +129,9 @@ func (s State) Validate() error {
 			return fmt.Errorf("the record of an index is negative")
 		}
 	}
+	if slices.ContainsFunc(s.Open, func(number int64) bool { return number <= 0 || number > s.Attempts }) {
+		return fmt.Errorf("a create without an answer has a number that no Pod of the Job has")
+	}
 	if s.Written != nil && (s.Written.Succeeded < 0 || s.Written.Failed < 0 || s.Written.Terminating == nil && s.Written.Active < 0) {
 		return fmt.Errorf("the counters of the written status are negative")
 	}
