@@ -19,37 +19,25 @@ CONTROLLER ?= ostinato
 export FOCUS ?=
 # Where make vulncheck reads what is known.
 VULNDB ?= https://vuln.go.dev
+# Where make images writes to, for what platforms, with which tag and under which name of a registry. REVISION is the commit, if the
+# programs are to say it; then equal sources of another commit have another digest.
+IMAGES ?= images
+PLATFORMS ?= linux/amd64,linux/arm64
+VERSION ?= dev
+REVISION ?=
+REGISTRY ?= localhost
+# true: make images sends the images there, too.
+PUSH ?= false
+# More arguments of Helm for install.yaml, such as --set networkPolicy.enabled=true.
+INSTALL_ARGS ?=
 # The longest a package's tests may take.
 TEST_TIMEOUT ?= 30m
-# make check runs all of vet, of which go test would run a part again.
-NO_VET := -vet=off
-# The race detector needs a C compiler; Go says 0 where there is none.
-RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
-# These link the Temporal server: to build it once more for the race detector would take minutes.
-SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
-# These decide and do nothing at the same time as anything else, or read bombs: the race detector would find nothing and take
-# minutes. What the latter do at a time, tests named so, it sees by itself.
-PURE := (/internal/(job|packed|protocol|schedule|times)|/test/histories)$$
-AT_A_TIME := /internal/(packed|protocol)$$
-# These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute. The
-# programs are built as they are shipped, so that the race detector would see the tests alone. The first ones take longest and
-# start first.
-LONG := failure hostile deploy/takeover/cronjobs failure/chaos bench/small tenant
-STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|doors|encryption|failure|failure/chaos|fairness|hostile|integration|page|parity|scaleout|tenant)$$
-# Of the tests of failures these wait for outages and full minutes: they run beside the others, on a stack of their own.
-OUTAGES := ServerDown|TemporalDown|TimerLost|StoodStill
-# How many of them run at a time. One alone takes a fifth to two thirds of a processor.
+# How many whole stacks make test runs at a time. One alone takes a fifth to two thirds of a processor.
 STACKS ?= 3
-# These run by themselves: they see states that pass within seconds, or an order, which a neighbour on two cores hides.
-ALONE := fairness parity
 # What make generate writes.
-GENERATED := api deploy/crd deploy/base/admission-bounds.yaml deploy/components/prometheus-operator
-# Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
-TOOL_MODULES := tools/kwok tools/plot
+GENERATED := api deploy/crd deploy/base/admission-bounds.yaml deploy/components/prometheus-operator deploy/chart/templates/generated
 # How long make fuzz fuzzes each target.
 FUZZTIME ?= 5m
-# How long make test does.
-FUZZTIME_OF_TEST := 4s
 # Seeds of make trial-pauses: a run of nine minutes each, or more where the machine is busy.
 PAUSE_SEEDS ?= 1 2
 # make trial-upstream-job runs upstream's suite so often, the functions whose names match this regular expression (all where it is empty).
@@ -73,12 +61,12 @@ cli: ## Build the ostinato command into the cache.
 devstack: ## Build the program behind make dev, smoke and tools into the cache.
 	@if ! test -x $(DEVSTACK); then \
 		echo "building the devstack program (the first time fetches Go modules and takes minutes)"; SECONDS=0; \
-		$(GO) build -o $(DEVSTACK) ./cmd/devstack; echo "devstack: built in $${SECONDS}s"; \
+		$(GO) build -o $(DEVSTACK) ./dev/cmd/devstack; echo "devstack: built in $${SECONDS}s"; \
 	fi
-	@$(GO) build -o $(DEVSTACK) ./cmd/devstack
+	@$(GO) build -o $(DEVSTACK) ./dev/cmd/devstack
 
 .PHONY: dev
-dev: devstack ## Run everything on this machine and show it live (NODE=auto|real|kwok, TEMPORAL=embedded|postgres). Ctrl-C stops it.
+dev: devstack ## Run everything on this machine and show it live (NODE=auto|real|kwok, TEMPORAL=embedded|guarded|postgres). Ctrl-C stops it.
 	@exec $(DEVSTACK) dev --node=$(NODE) --temporal=$(TEMPORAL)
 
 .PHONY: smoke
@@ -86,19 +74,8 @@ smoke: devstack ## The same without a person: three runs to Complete, then tear 
 	@exec $(DEVSTACK) smoke --node=$(NODE) --temporal=$(TEMPORAL) --rights=$(RIGHTS)
 
 .PHONY: test
-test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
-	@all=$$($(GO) list $(PKG)); \
-	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
-	run "$(NO_VET) $(RACE)" "$$(grep -vE '$(SERVER)|$(PURE)|$(STACK)' <<< "$$all")"; \
-	run "$(NO_VET)" "$$(grep -E '$(SERVER)|$(PURE)' <<< "$$all")"; \
-	run "$(NO_VET) $(RACE) -run=AtATime" "$$(grep -E '$(AT_A_TIME)' <<< "$$all")"; \
-	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; GO='$(GO)' test/fuzz.sh $(FUZZTIME_OF_TEST); fi; \
-	named() { for name in $$1; do grep "/test/$$name\$$" <<< "$$all" || true; done; }; \
-	long=$$(named "$(LONG)"); alone=$$(named "$(ALONE)"); first=$$(printf '%s\n%s' "$$long" "$$alone" | grep . || true); \
-	run "$(NO_VET) -count=1 -p=1" "$$alone"; \
-	rest=$$(echo "$$long"; grep -E '$(STACK)' <<< "$$all" | grep -vxF "$$first" || true); \
-	awk 'NF && /\/test\/failure$$/ {print $$0 " -run=$(OUTAGES)"; print $$0 " -skip=$(OUTAGES)"; next} NF' <<< "$$rest" | \
-	GO='$(GO)' test/stacks.sh $(STACKS) $(NO_VET) -count=1 -timeout $(TEST_TIMEOUT)
+test: tools ## Run every test: unit, workflow, replay, integration on a real control plane (PKG). test/run.sh says how.
+	@GO='$(GO)' STACKS='$(STACKS)' TEST_TIMEOUT='$(TEST_TIMEOUT)' test/run.sh $(PKG)
 
 .PHONY: fuzz
 fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
@@ -114,38 +91,38 @@ trial-histories: ## Play random histories of a CronJob, 300 with a crash after e
 
 .PHONY: trial-tenant
 trial-tenant: tools ## Attack as a tenant at ten times the size that make test has.
-	@for test in $$($(GO) test -list . ./test/tenant | grep ^Test); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/tenant -run "^$$test\$$"; done # each with an etcd of its own, whose 2 GiB it may fill
+	@for test in $$($(GO) test -list . ./test/stack/tenant | grep ^Test); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/stack/tenant -run "^$$test\$$"; done # each with an etcd of its own, whose 2 GiB it may fill
 
 .PHONY: trial-hostile
 trial-hostile: tools ## Attack as a writer of Temporal at ten times the size that make test has, and see what each attack leaves in etcd.
-	OSTINATO_TRIAL=1 $(GO) test -tags trial -count=1 -timeout 60m -v ./test/hostile -skip 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
+	OSTINATO_TRIAL=1 $(GO) test -tags trial -count=1 -timeout 60m -v ./test/stack/hostile -skip 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
 
 .PHONY: trial-neighbours
 trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside attacks or a herd (twenty-five minutes).
-	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/fairness -run 'TestAHerd'
-	$(GO) test -tags trial -count=1 -timeout 30m -v ./test/hostile -run 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/serial/fairness -run 'TestAHerd'
+	$(GO) test -tags trial -count=1 -timeout 30m -v ./test/stack/hostile -run 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
 
 .PHONY: trial-kills
 trial-kills: tools ## Kill everything at random moments while 1,000 runs start, and a worker fifty times during one Job (ten minutes).
-	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/failure/chaos -run 'TestChaos$$'
-	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/failure -run 'TestWorkerKilledAgainAndAgain$$'
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/stack/failure/chaos -run 'TestChaos$$'
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/stack/failure -run 'TestWorkerKilledAgainAndAgain$$'
 
 .PHONY: trial-slow
 trial-slow: tools ## Measure what a webhook that hangs and a node that does not answer cost other namespaces, suspend a Job of 10,000 Pods, and run Jobs while lists take eight seconds (fifteen minutes).
-	$(GO) test -tags trial -count=1 -timeout 40m -v -p=1 ./test/failure/slow ./test/failure/slowlists
+	$(GO) test -tags trial -count=1 -timeout 40m -v -p=1 ./test/trial/slow ./test/trial/slowlists
 	$(GO) test -tags trial -count=1 -v -run AtTheBulkRate ./test/histories/jobs
 
 .PHONY: trial-move
 trial-move: tools ## Move 200 minutely CronJobs from kube-controller-manager to Ostinato, back and there again, and look for a minute that is missed (fifteen minutes).
-	$(GO) test -tags trial -count=1 -timeout 40m -v ./test/move
+	$(GO) test -tags trial -count=1 -timeout 40m -v ./test/trial/move
 
 .PHONY: trial-pauses
 trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) while 1,000 runs start and 100 Jobs run (twenty minutes).
-	@for seed in $(PAUSE_SEEDS); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 40m -v ./test/failure/chaos -run 'TestPauses$$' -args -chaos.seed=$$seed; done
+	@for seed in $(PAUSE_SEEDS); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 40m -v ./test/stack/failure/chaos -run 'TestPauses$$' -args -chaos.seed=$$seed; done
 
 .PHONY: trial-restores
 trial-restores: tools ## Put Temporal's data back by 1, 5 and 20 minutes and etcd's by 5 while 200 minutely CronJobs run, and look for a time that runs twice or has no row, or two (fifty minutes).
-	$(GO) test -tags trial -count=1 -timeout 90m -v ./test/failure/restores
+	$(GO) test -tags trial -count=1 -timeout 90m -v ./test/trial/restores
 
 .PHONY: trial-upstream-job
 trial-upstream-job: ## Run upstream's integration suite of Jobs against worker and bridge, stopped by SIGTERM and then by SIGKILL (SUITE_RUNS, SUITE_FUNCTIONS).
@@ -164,22 +141,23 @@ check: devstack ## Run every static check: format, vet, staticcheck, workflowche
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
-	$(GO) vet -tags trial ./test/hostile ./test/failure/slow ./test/failure/restores ./test/move
+	$(GO) vet -tags trial ./test/stack/hostile ./test/trial/...
 	$(call TOOL,staticcheck) ./...
 	$(call TOOL,workflowcheck) ./workflows/...
 	$(call TOOL,promtool) check rules --lint=all --lint-fatal deploy/monitoring/rules.yaml
 	$(call TOOL,promtool) test rules deploy/monitoring/tests/*.yaml
-	$(GO) run ./docs/refgen --check
+	$(GO) run ./dev/gen/reference --check
 	$(MAKE) --no-print-directory generate
 	@test -z "$$(git status --porcelain -- $(GENERATED))" || { echo "not committed, in folders of generated files ('make generate' has just run): commit these and check again:"; git status --short -- $(GENERATED); exit 1; }
 
 .PHONY: generate
-generate: devstack ## Regenerate deep copies, the CRD, the admission policies of bounds, the PrometheusRule and the reference's tables.
+generate: devstack ## Regenerate deep copies, the CRD, the admission policies of bounds, the PrometheusRule, the chart's templates and the reference's tables.
 	$(call TOOL,controller-gen) object paths=./api/v1
-	crd=$$($(call TOOL,controller-gen) crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen); printf '%s\n' "$$crd" > deploy/crd/batch.ostinato.dev_cronjobs.yaml
-	policies=$$($(GO) run ./deploy/policygen); printf '%s\n' "$$policies" > deploy/base/admission-bounds.yaml
-	$(GO) run ./docs/refgen
+	crd=$$($(call TOOL,controller-gen) crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./dev/gen/crd); printf '%s\n' "$$crd" > deploy/crd/batch.ostinato.dev_cronjobs.yaml
+	policies=$$($(GO) run ./dev/gen/policies); printf '%s\n' "$$policies" > deploy/base/admission-bounds.yaml
+	$(GO) run ./dev/gen/reference
 	@{ cat deploy/monitoring/prometheusrule.head; sed -n '/^groups:/,$$ s/^./  &/p' deploy/monitoring/rules.yaml; } > deploy/components/prometheus-operator/prometheusrule.yaml
+	$(GO) run ./dev/gen/chart
 
 .PHONY: vulncheck
 vulncheck: devstack ## Look for known vulnerabilities in what is built. Asks VULNDB.
@@ -189,27 +167,29 @@ vulncheck: devstack ## Look for known vulnerabilities in what is built. Asks VUL
 	*) echo "vulncheck: nothing was checked. It needs the Go vulnerability database at $(VULNDB), or VULNDB=file://... with a copy of it"; exit 1;; \
 	esac
 
-.PHONY: pin-images
-pin-images: ## Write the digest of deploy/Dockerfile's build image into it. Asks its registry, by docker or crane.
-	@image=$$(sed -n 's/^ARG BUILD_IMAGE=\([^@]*\).*/\1/p' deploy/Dockerfile); \
-	digest=$$(docker buildx imagetools inspect "$$image" --format '{{.Manifest.Digest}}' 2>/dev/null || crane digest "$$image" 2>/dev/null || true); \
-	[[ "$$digest" =~ ^sha256:[0-9a-f]{64}$$ ]] || { echo "pin-images: no digest of $$image: it needs docker with buildx, or crane, and the image's registry"; exit 1; }; \
-	sed -i.old "s|^ARG BUILD_IMAGE=.*|ARG BUILD_IMAGE=$$image@$$digest|" deploy/Dockerfile && rm deploy/Dockerfile.old; \
-	grep '^ARG BUILD_IMAGE' deploy/Dockerfile
+.PHONY: images
+images: devstack ## Build the container images for PLATFORMS, tagged VERSION, as an OCI layout and an archive in IMAGES, with SBOMs. Needs no Docker.
+	@$(call TOOL,image) --source=. --out='$(IMAGES)' --platforms='$(PLATFORMS)' --version='$(VERSION)' --revision='$(REVISION)' --registry='$(REGISTRY)' --push=$(PUSH)
+
+.PHONY: chart
+chart: devstack ## Pack the Helm chart for images of VERSION, such as 1.0.0, into IMAGES, and write install.yaml for those of REGISTRY (INSTALL_ARGS).
+	@mkdir -p '$(IMAGES)'
+	@$(call TOOL,helm) package deploy/chart --version='$(if $(filter dev,$(VERSION)),0.0.0-dev,$(VERSION:v%=%))' --app-version='$(VERSION)' --destination='$(IMAGES)'
+	@file=$$(dev/install.sh $(call TOOL,helm) --set-string image.registry='$(REGISTRY)',image.tag='$(VERSION)' $(INSTALL_ARGS)); printf '%s\n' "$$file" >'$(IMAGES)/install.yaml'
 
 .PHONY: bench
 bench: devstack ## Compare with kube-controller-manager on one API server; prints a table (BENCH_ARGS=...).
 	$(DEVSTACK) tools >/dev/null
-	$(GO) run ./test/bench $(BENCH_ARGS)
+	$(GO) run ./dev/bench $(BENCH_ARGS)
 
 .PHONY: conformance
 conformance: ## Judge Jobs by Kubernetes' own end-to-end suite (CONTROLLER=ostinato|builtin, FOCUS=regexp). Linux, root.
-	@$(GO) build -o $(OSTINATO_CACHE)/bin/conformance ./test/conformance
+	@$(GO) build -o $(OSTINATO_CACHE)/bin/conformance ./dev/conformance
 	@exec $(OSTINATO_CACHE)/bin/conformance --controller='$(CONTROLLER)' --focus="$$FOCUS" $(CONFORMANCE_ARGS)
 
 .PHONY: record
 record: tools ## Record the histories that replay tests use, from the running code.
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./test/integration -run 'TestHistory$$' -record
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./test/stack/integration -run 'TestHistory$$' -record
 
 .PHONY: upstream-cases
 upstream-cases: ## Play CronJobs to upstream's controller and record what it does, and where Ostinato does otherwise.

@@ -93,8 +93,8 @@ type Activities struct {
 	// noLogs are the nodes that have not answered, and all of them where logs may not be read: the right
 	// to read them is optional, and without it no request is wasted.
 	noLogs *cache.LRUExpireCache
-	// statusWrites are the statuses that are written, lists those of all Pods of a namespace.
-	statusWrites, lists *herd.FairSemaphore
+	// statusWrites are the statuses that are written.
+	statusWrites *herd.FairSemaphore
 	// cronJobCache has the CronJobs that are remembered.
 	cronJobCache *lru.Cache
 	jobSearch    k8s.JobSearch
@@ -116,7 +116,6 @@ func New(options Options) *Activities {
 		bulk:         rate.NewLimiter(limit, max(1, int(options.BulkQPS))),
 		namespaces:   lru.New(maxNamespaces),
 		herds:        herd.New(options.Clock, cmp.Or(options.MaxHeld, 1000), options.Weights),
-		lists:        herd.NewFairSemaphore(maxLists, options.Weights),
 		statusWrites: herd.NewTurns(options.Weights),
 		refusedLog:   rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
 		cronJobCache: lru.New(maxKnownCronJobs),

@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/activities"
@@ -92,16 +94,25 @@ func TestAJobThatIsNewNoMoreGetsNoFirstPods(t *testing.T) {
 	}
 }
 
-// What is refused is the workflow's to say, once.
+// What is refused is the workflow's to say, once. It asks for all Pods again, in the same batches, and so says it of each.
 func TestFirstPodsThatAreRefusedAreLeftToTheWorkflow(t *testing.T) {
-	made := newlyMade()
-	s := newStage(t, []runtime.Object{made}, nil)
-	s.refuse("create", "pods", 1, apierrors.NewForbidden(corev1.Resource("pods"), "", nil))
-	input, err := s.activities.BeginJob(t.Context(), jobRef, false)
-	require.NoError(t, err)
-	assert.Empty(t, input.Pods)
-	assert.Empty(t, s.pods())
-	assert.NotContains(t, strings.Join(s.recorded(), "\n"), "FailedCreate")
+	for name, there := range map[string]int{"all": 0, "all but one": 1} {
+		t.Run(name, func(t *testing.T) {
+			made := newlyMade()
+			made.Spec.Parallelism, made.Spec.Completions = ptr.To[int32](3), ptr.To[int32](3)
+			s := newStage(t, []runtime.Object{made}, nil)
+			var asked atomic.Int32
+			s.kubernetes.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return int(asked.Add(1)) > there, nil, apierrors.NewForbidden(corev1.Resource("pods"), "", nil)
+			})
+			input, err := s.activities.BeginJob(t.Context(), jobRef, false)
+			require.NoError(t, err)
+			assert.Empty(t, input.Pods)
+			assert.False(t, input.Late)
+			assert.Len(t, s.pods(), there)
+			assert.NotContains(t, strings.Join(s.recorded(), "\n"), "FailedCreate")
+		})
+	}
 }
 
 // An admission webhook that does not answer keeps nobody from the next Job.
@@ -166,6 +177,7 @@ func TestAWorkflowIsStartedWithoutPodsIfOneIsUnclear(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, input.Pods)
 	assert.False(t, input.List)
+	assert.True(t, input.Late)
 }
 
 // starting is Temporal as the watch of new Jobs sees it.

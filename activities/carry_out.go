@@ -48,12 +48,31 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	}
 	defer func() { a.Metrics.observeSync(owner, request, started, a.Clock.Now(), err) }()
 
-	refused, err := a.refuseCreates(ctx, owner, request.Creates)
+	report, refuted, err := a.audit(ctx, owner, request)
+	if err == nil && refuted && fresh == cached {
+		// What is counted may follow from what an earlier plan has counted since.
+		current, answer, done, failure := a.plannedNow(ctx, request)
+		if done {
+			return answer, failure
+		}
+		if current.ResourceVersion != owner.ResourceVersion {
+			report, refuted, err = a.audit(ctx, current, request)
+		}
+		owner = current
+	}
+	if err == nil && !refuted {
+		report, refuted, err = a.auditFailure(ctx, owner, request)
+	}
+	if err != nil || refuted {
+		result.Report = report
+		return result, err
+	}
+	refused, beside, err := a.refuseCreates(ctx, owner, request.Creates)
 	if err != nil {
 		return result, err
 	}
 	if refused != nil {
-		result.Refused = refused
+		result.Refused, result.Unseen = refused, beside
 		if refused.Reason == ledger.NotPrescribed {
 			result.Current, result.CurrentSpec = &owner.Status, ptr.To(a.specOf(owner))
 		}
@@ -68,7 +87,7 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	}
 	pods := a.seekPods(ctx, owner, request, pace)
 	report, deleted, err := eachTarget(ctx, request.Deletes, func(ctx context.Context, target job.Delete) (job.Report, error) {
-		return pods.act(ctx, target.UID, "", func() (report job.Report, wrote bool, err error) {
+		return pods.act(ctx, target.UID, func() (report job.Report, wrote bool, err error) {
 			report, err = a.deletePod(ctx, owner, target, false, events)
 			return report, false, err
 		})
@@ -79,7 +98,7 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		return result, err
 	}
 	if request.Status != nil {
-		result, done, err = a.applyJobStatus(ctx, owner, fresh, request, result)
+		result, done, err = a.applyJobStatus(ctx, owner, request, result)
 		if err != nil && acted {
 			result.StatusRefused, err = clip.Message(err.Error()), nil
 		}
@@ -91,8 +110,12 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		a.Events.on(aJob(request.Job), request.Events...)
 	}
 	result.Logs = a.readLogs(ctx, owner, request.Releases, pods)
+	releasable := mayRelease(owner, request)
 	report, released, err := eachTarget(ctx, request.Releases, func(ctx context.Context, release job.Release) (job.Report, error) {
-		return pods.act(ctx, release.UID, release.Phase, func() (job.Report, bool, error) { return a.releasePod(ctx, owner, release) })
+		if !releasable(release.UID) {
+			return job.Report{Failures: []job.PodFailure{{UID: release.UID, Message: "the Job does not name the Pod as counted", Unnoted: true}}}, nil
+		}
+		return pods.act(ctx, release.UID, func() (job.Report, bool, error) { return a.releasePod(ctx, owner, release) })
 	})
 	result.Report = result.And(report)
 	if acted || released {
@@ -147,9 +170,9 @@ func matched(owner *batchv1.Job, completed job.Indexes, result *protocol.JobResu
 // applyJobStatus writes the status; done is false when the result says why not. Events are emitted when the
 // write changed the status of a Job that had not ended: what ended it has emitted its own.
 func (a *Activities) applyJobStatus(
-	ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result protocol.JobResult,
+	ctx context.Context, owner *batchv1.Job, request protocol.JobRequest, result protocol.JobResult,
 ) (_ protocol.JobResult, done bool, err error) {
-	before, after, other, err := a.writeJobStatus(ctx, owner, fresh, request)
+	before, after, other, err := a.writeJobStatus(ctx, owner, request)
 	refused := refusal(err)
 	switch {
 	case other != nil:
@@ -189,18 +212,24 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 
 // plannedJob reads the Job of a request; done says that the answer is given already. No live read is needed where the
 // request begins with the write of a status, which the API server refuses unless the object in etcd is as it was read,
-// and asks for no logs, which the Job may have opted out of meanwhile.
+// and asks for no logs, which the Job may have opted out of meanwhile. A failure is judged by the Job as it is now.
 func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, fresh freshness, done bool, err error) {
 	logs := slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
-	if request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 && !logs {
+	_, fails := job.FailureReason(ptr.Deref(request.Status, batchv1.JobStatus{}))
+	if request.Status != nil && !fails && len(request.Creates) == 0 && len(request.Deletes) == 0 && !logs {
 		owner, result, done, err = a.jobFor(ctx, request.Job, cached)
 		if err == nil && !done && !a.unplanned(owner, request, new(protocol.JobResult)) {
 			return owner, result, cached, false, nil
 		}
 	}
-	// The watch cache may be behind what was planned from.
+	owner, result, done, err = a.plannedNow(ctx, request)
+	return owner, result, live, done, err
+}
+
+// plannedNow is plannedJob live: the watch cache may be behind what was planned from.
+func (a *Activities) plannedNow(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, done bool, err error) {
 	owner, result, done, err = a.jobFor(ctx, request.Job, live)
-	return owner, result, live, done || err == nil && a.unplanned(owner, request, &result), err
+	return owner, result, done || err == nil && a.unplanned(owner, request, &result), err
 }
 
 // statusAttempts bounds how often a status is merged anew with what another writer has put on the Job.
@@ -209,11 +238,15 @@ const statusAttempts = 5
 // writeJobStatus writes the status, unless other says that the Job is not the planned one any more. Where Pods were made or
 // deleted by the plan, its status is written all the same.
 func (a *Activities) writeJobStatus(
-	ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest,
+	ctx context.Context, owner *batchv1.Job, request protocol.JobRequest,
 ) (before, after *batchv1.Job, other *protocol.JobResult, err error) {
 	for attempt := 1; ; attempt++ {
+		noted, err := a.noting(ctx, owner, request)
+		if err != nil {
+			return nil, nil, nil, err
+		}
 		after, err = write(ctx, func(ctx context.Context) (*batchv1.Job, error) {
-			return k8s.WriteJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
+			return k8s.WriteJobStatus(ctx, a.Kubernetes, owner, request.Status, noted)
 		})
 		if !apierrors.IsConflict(err) || attempt == statusAttempts {
 			return owner, after, nil, err
@@ -222,7 +255,8 @@ func (a *Activities) writeJobStatus(
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		if done || fresh == cached && a.unplanned(current, request, &answer) {
+		acted := len(request.Creates) > 0 || len(request.Deletes) > 0
+		if done || !acted && a.unplanned(current, request, &answer) {
 			return nil, nil, &answer, nil
 		}
 		owner = current

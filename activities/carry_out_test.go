@@ -46,7 +46,7 @@ func condition(kind batchv1.JobConditionType, reason string) batchv1.JobConditio
 
 func TestFirstReconcileCreatesThePodAndWritesTheStatus(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil)
-	start := metav1.NewTime(scheduled)
+	start := metav1.Now().Rfc3339Copy()
 	request := protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{StartTime: &start, Active: 1}}
 	result := must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 
@@ -197,6 +197,7 @@ func TestRefusedCreateIsData(t *testing.T) {
 		"namespace gone":        {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), ledger.NamespaceTerminating, true},
 		// These may be one Pod's alone, and must not hold up the whole Job.
 		"webhook that is away":     {apierrors.NewInternalError(errors.New(`failed calling webhook "x"`)), ledger.RefusedOtherwise, false},
+		"webhook that says 500":    {apierrors.NewInternalError(errors.New(`admission webhook "x" denied the request: no`)), ledger.RefusedOtherwise, false},
 		"a quota that others used": {apierrors.NewConflict(corev1.Resource("resourcequotas"), "x", errors.New("modified")), ledger.RefusedOtherwise, false},
 		"what may have made it":    {apierrors.NewInternalError(errors.New("etcd")), ledger.ServerError, false},
 	}
@@ -400,7 +401,7 @@ func TestStatusThatIsRefused(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
 	s.refuse("update", "jobs", -1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
 	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
-		Job: jobRef, Status: &batchv1.JobStatus{}, Releases: []job.Release{{Name: "a", UID: "a-uid"}},
+		Job: jobRef, Status: &batchv1.JobStatus{Succeeded: 1}, Releases: []job.Release{{Name: "a", UID: "a-uid"}},
 		Events: []event.Event{event.Normal("Completed", "Job completed")},
 	})
 	if result.Current == nil || result.CurrentSpec == nil || result.CurrentSpec.Parallelism != *helloJob().Spec.Parallelism {

@@ -123,7 +123,9 @@ func (a *Activities) controlledJob(ctx context.Context, cronJob *ostinatov1.Cron
 func (a *Activities) deleteJob(
 	ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, version string, events *announcer,
 ) (deleted bool, err error) {
-	deleted, err = k8s.DeleteJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID), version)
+	deleted, err = write(ctx, func(ctx context.Context) (bool, error) {
+		return k8s.DeleteJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID), version)
+	})
 	switch {
 	case deleted:
 		events.on(aCronJob(cronJobReference(cronJob)), event.Normal(event.SuccessfulDelete, "Deleted job "+target.Name))

@@ -76,7 +76,9 @@ func refusedCreate(err error) *protocol.Refusal {
 	}
 	code := status.Status().Code
 	clientsFault := code >= 400 && code < 500 && code != http.StatusRequestTimeout
-	if clientsFault || strings.Contains(err.Error(), "failed calling webhook") {
+	// A webhook may deny with any code. What admission says comes before anything is stored.
+	byAdmission := strings.Contains(err.Error(), "failed calling webhook") || strings.Contains(err.Error(), "denied the request")
+	if clientsFault || byAdmission {
 		return refuse(ledger.RefusedOtherwise, "%s", clip.Message(err.Error()))
 	}
 	return nil

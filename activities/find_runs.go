@@ -38,12 +38,13 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	}
 	if request.Backfill {
 		_, result.Refused = steering.Accepts(a.AcceptSignals, cronJob.Annotations, steering.Backfill)
+	}
+	result.Overtaken = !request.All && request.Basis.Overtakes(cronJob.Status)
+	if request.Backfill || result.Overtaken {
 		return result, nil
 	}
-	if !request.All && request.Basis.Overtakes(cronJob.Status) {
-		result.Overtaken = true
-		return result, nil
-	}
+	result.Reset = request.Reset
+	result.Behind = cronJob.Status.Revision < request.Basis.Revision
 	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
 		result.CurrentSpec = &spec
 	}

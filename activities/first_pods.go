@@ -82,23 +82,22 @@ func (a *Activities) tellJob(ctx context.Context, start starts.Start, input prot
 
 // firstPods makes the first Pods of a Job that this attempt or an earlier one has created, in a turn of their own: the Jobs of
 // the same herd come first, and no more requests are under way than the API server is fast with. The turn lasts a second. What
-// can't be made is left to the Job's workflow, which plans the same creates and says why.
-func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.CreatedPod {
+// can't be made is left to the Job's workflow, which plans the same creates and says why. late is as createFirst has it.
+func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) (made []job.CreatedPod, late bool) {
 	creates := a.first(stored)
 	if len(creates) == 0 {
-		return nil
+		return nil, false
 	}
 	waiting, stop := context.WithTimeout(ctx, turnPatience)
 	defer stop()
 	leave, err := a.herds.Turn(waiting, stored.Namespace)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	pods, _ := a.createFirst(ctx, stored, creates)
-	return pods
+	return a.createFirst(ctx, stored, creates)
 }
 
 // first returns the creates that the workflow of a Job will plan first; none where it has to say why.
@@ -115,15 +114,16 @@ func (a *Activities) first(stored *batchv1.Job) []job.Create {
 	return creates
 }
 
-// createFirst returns the Pods that it has made; none if a create had no answer: its Pod may be there, or come late, and the
-// workflow asks for all of them once more, by the same names. Such a create goes on, and outlasts the lease of the attempt.
+// createFirst returns the Pods that it has made; none if a create was refused or had no answer: the workflow asks for all of them once
+// more, by the same names, and says why each was refused. A create is sent only while the attempt has its call; without an answer it
+// goes on, and outlasts the lease: late says that there is one.
 func (a *Activities) createFirst(ctx context.Context, stored *batchv1.Job, creates []job.Create) (made []job.CreatedPod, late bool) {
-	ctx = context.WithValue(ctx, leaseKey{}, nil)
+	ctx = outlasting(ctx)
 	events := a.Events.besides(0)
 	events.noWarnings = true
 	created, refused, err := a.createPods(ctx, ctx, stored, creates, nil, events, atOnce)
-	if err != nil || refused != nil && refused.Reason == ledger.ServerError {
-		return nil, true
+	if err != nil || refused != nil {
+		return nil, err != nil || refused.Reason == ledger.ServerError
 	}
 	return created, false
 }

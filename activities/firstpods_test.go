@@ -1,8 +1,11 @@
 package activities_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,13 +15,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/testing/fixture/asking"
 )
 
 // The attempt that makes a Job makes its first Pods too, as the Job's workflow will plan them.
@@ -79,13 +84,45 @@ func TestTheCreateOfAFirstPodOutlastsTheStart(t *testing.T) {
 		environment := s.environment()
 		environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{asking.Interceptor(s.by), &reporting{timeout: 4 * time.Second}}})
 		result, err := runIn[protocol.StartRunResult](s, environment, protocol.StartRunActivity, startRequest())
-		if err != nil || result.Started == nil || len(result.Started.Pods) != 0 {
+		if err != nil || result.Started == nil || len(result.Started.Pods) != 0 || !result.Started.Late {
 			t.Fatalf("result %+v, error %v", result, err)
 		}
 		time.Sleep(30 * time.Second)
 		close(api.may)
 		synctest.Wait()
 		if made := len(s.pods()); made != 1 {
+			t.Errorf("%d Pods", made)
+		}
+	})
+}
+
+// givesUp is a Temporal that gives an attempt up at some time.
+type givesUp struct{ over atomic.Bool }
+
+func (g *givesUp) RecordActivityHeartbeat(context.Context, []byte, ...any) error {
+	if g.over.Load() {
+		return errors.New("workflow execution already completed")
+	}
+	return nil
+}
+
+// The worker stands still when it has made the Job: another attempt has made the Pods meanwhile, which may have ended and be gone.
+func TestAStartThatTemporalHasGivenUpMakesNoFirstPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(scheduled))
+		cronJob := helloCronJob()
+		cronJob.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "hello"}
+		temporal := &givesUp{}
+		s := newStage(t, nil, []*ostinatov1.CronJob{cronJob}, func(o *activities.Options) { o.Heartbeats = temporal })
+		s.kubernetes.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+			temporal.over.Store(true)
+			time.Sleep(3500 * time.Millisecond)
+			return false, nil, nil
+		})
+		environment := s.environment()
+		environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{asking.Interceptor(s.by), &reporting{timeout: 4 * time.Second}}})
+		_, _ = runIn[protocol.StartRunResult](s, environment, protocol.StartRunActivity, startRequest())
+		if made := len(s.pods()); made != 0 {
 			t.Errorf("%d Pods", made)
 		}
 	})
@@ -98,7 +135,7 @@ func TestAStartWhosePodsAreRefusedHasStarted(t *testing.T) {
 	s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
 	s.refuse("create", "pods", 1, apierrors.NewForbidden(corev1.Resource("pods"), "", nil))
 	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
-	if result.Started == nil || len(result.Started.Pods) != 0 || result.Refused != nil {
+	if result.Started == nil || len(result.Started.Pods) != 0 || result.Started.Late || result.Refused != nil {
 		t.Errorf("result %+v", result)
 	}
 	if events := strings.Join(s.recorded(), "\n"); strings.Contains(events, "FailedCreate") {

@@ -2,7 +2,12 @@ package activities_test
 
 import (
 	"cmp"
+	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,17 +25,19 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
-	"ostinato.dev/ostinato/internal/fixture"
-	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/job"
-	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/steering"
+	k8sfake "ostinato.dev/ostinato/internal/testing/fake"
+	"ostinato.dev/ostinato/internal/testing/fixture"
+	"ostinato.dev/ostinato/internal/testing/fixture/asking"
 )
 
 var (
@@ -48,6 +55,8 @@ type stage struct {
 	registry   *prometheus.Registry
 	options    activities.Options
 	activities *activities.Activities
+	// made says that requests are as they come: nothing is noted or named as counted for them.
+	made bool
 	// by is the workflow that asks: the object's own, unless a test says otherwise.
 	by func(request any) asking.Workflow
 }
@@ -112,6 +121,9 @@ func run[Result any](s *stage, activity string, request any) (Result, error) {
 }
 
 func (s *stage) planned(request any) any {
+	if counted, ok := request.(protocol.JobRequest); ok {
+		request = s.counting(counted)
+	}
 	digest := ""
 	if owner, err := s.kubernetes.Tracker().Get(batchv1.SchemeGroupVersion.WithResource("jobs"), namespace, jobName); err == nil {
 		digest = job.SpecOf(owner.(*batchv1.Job)).Digest()
@@ -122,6 +134,9 @@ func (s *stage) planned(request any) any {
 		return request
 	case protocol.TerminatePodsRequest:
 		request.Digest = cmp.Or(request.Digest, digest)
+		if request.Termination == job.TerminateForVerdict && request.Status == nil && !s.made {
+			request.Status, request.Verdict = s.decided(), verdictFor(batchv1.JobReasonBackoffLimitExceeded)
+		}
 		return request
 	case protocol.StartRunRequest:
 		request.Digest = cmp.Or(request.Digest, s.digestOf(request.CronJob))
@@ -134,6 +149,99 @@ func (s *stage) planned(request any) any {
 		return request
 	}
 	return request
+}
+
+// counting has a request count what its status says: the Pods that it releases, and others that have ended. Without a status the Job
+// notes the released ones. A Job that succeeds by the status wants no more than that.
+func (s *stage) counting(request protocol.JobRequest) protocol.JobRequest {
+	resource := batchv1.SchemeGroupVersion.WithResource("jobs")
+	stored, err := s.kubernetes.Tracker().Get(resource, namespace, jobName)
+	if err != nil || s.made || len(request.Counted) > 0 {
+		return request
+	}
+	owner := stored.(*batchv1.Job).DeepCopy()
+	var uids []string
+	succeeded, failed := -owner.Status.Succeeded, -owner.Status.Failed
+	if request.Status != nil {
+		succeeded, failed = succeeded+request.Status.Succeeded, failed+request.Status.Failed
+	}
+	count := func(name, uid string, fate job.Fate) {
+		switch fate {
+		case job.PodSucceeded:
+			succeeded--
+		case job.PodFailed:
+			failed--
+		}
+		uids = append(uids, uid)
+		request.Counted = append(request.Counted, job.Counted{Name: name, UID: uid, Fate: fate})
+	}
+	for _, release := range request.Releases {
+		fate := job.PodUncounted
+		pod, err := s.kubernetes.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), namespace, release.Name)
+		if err != nil {
+			uids = append(uids, release.UID)
+			continue
+		}
+		if pod := pod.(*corev1.Pod); claim.Ended(pod) {
+			fate = job.Fate(pod.Status.Phase)
+		}
+		count(release.Name, release.UID, fate)
+	}
+	succeeds := request.Status != nil && slices.ContainsFunc(request.Status.Conditions, func(condition batchv1.JobCondition) bool {
+		return condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobSuccessCriteriaMet
+	})
+	if succeeds && owner.Spec.Completions != nil {
+		owner.Spec.Completions = &request.Status.Succeeded
+	}
+	_, noted := owner.Annotations[names.CountedAnnotation]
+	if delete(owner.Annotations, names.CountedAnnotation); request.Status == nil {
+		metav1.SetMetaDataAnnotation(&owner.ObjectMeta, names.CountedAnnotation, strings.Join(uids, ","))
+	}
+	if succeeds || noted || request.Status == nil && len(uids) > 0 {
+		if err := s.kubernetes.Tracker().Update(resource, owner, namespace); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	ended := func(fate job.Fate, index string) {
+		pod := helloPod(fmt.Sprintf("counted-%d", rand.Int()), corev1.PodPhase(fate)).Released().Unseen().Annotated(batchv1.JobCompletionIndexAnnotation, index)
+		if err := s.kubernetes.Tracker().Add(pod.Pod); err != nil {
+			s.t.Fatal(err)
+		}
+		count(pod.Name, string(pod.UID), fate)
+	}
+	if request.Status != nil {
+		for index := range int32(20) {
+			if job.ParseIndexes(request.Status.CompletedIndexes).Contains(index) && !job.ParseIndexes(owner.Status.CompletedIndexes).Contains(index) {
+				ended(job.PodSucceeded, strconv.Itoa(int(index)))
+			}
+			if job.ParseIndexes(ptr.Deref(request.Status.FailedIndexes, "")).Contains(index) {
+				ended(job.PodFailed, strconv.Itoa(int(index)))
+			}
+		}
+	}
+	for succeeded > 0 || failed > 0 {
+		if succeeded > 0 {
+			ended(job.PodSucceeded, "")
+		} else {
+			ended(job.PodFailed, "")
+		}
+	}
+	return request
+}
+
+// decided has the Job say that it fails, so that its Pods may be ended for that. It returns the status.
+func (s *stage) decided() *batchv1.JobStatus {
+	resource := batchv1.SchemeGroupVersion.WithResource("jobs")
+	stored, err := s.kubernetes.Tracker().Get(resource, namespace, jobName)
+	if err != nil {
+		return &batchv1.JobStatus{}
+	}
+	owner := stored.(*batchv1.Job).DeepCopy()
+	owner.Status.Conditions = append(owner.Status.Conditions, condition(batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded))
+	if err := s.kubernetes.Tracker().Update(resource, owner, namespace); err != nil {
+		s.t.Fatal(err)
+	}
+	return &owner.Status
 }
 
 // digestOf returns the digest of a stored CronJob's spec; empty where there is none.

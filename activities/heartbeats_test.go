@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/fixture/asking"
+	"ostinato.dev/ostinato/internal/testing/fixture/asking"
 )
 
 // An attempt that Temporal takes for lost is repeated, and its answer is dropped: one that waits for a slow API server says in

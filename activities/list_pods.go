@@ -18,31 +18,38 @@ import (
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
-
-// maxLists bounds the lists of all Pods of a namespace that this process reads at a time. Any
-// request can ask for one, by an unknown UID.
-const maxLists = 4
 
 // ListPods lists the Pods of a Job that can still run, were not released, or are asked for, in the order of their names. Package
 // claim decides what is written to a Pod: matching Pods without a controller are adopted, Pods that PodWatch can't see get its
 // label, and Pods that are no longer the Job's are let go and listed as disowned. Nothing else is said about the Pods of others.
 //
-// The list is read in pages and only facts are kept: a Job may have had any number of Pods.
+// A Job may have had any number of Pods. Those that ended and were released have lost PodWatch's label, so only a rebuild reads
+// them. The list is read in pages, and only facts are kept.
 func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
 	if err := invalidRequest(bounded(list{"undecided", len(request.Undecided), job.MaxStatePods})); err != nil {
 		return protocol.PodList{}, err
 	}
-	owner, result, done, err := a.jobFor(ctx, request.Job, live)
-	if err != nil || done {
-		return protocol.PodList{Gone: result.Gone, Foreign: result.Foreign}, err
+	var census *census
+	for {
+		owner, result, done, err := a.jobFor(ctx, request.Job, live)
+		if err != nil || done {
+			return protocol.PodList{Gone: result.Gone, Foreign: result.Foreign}, err
+		}
+		// An attempt that was given up may have counted and released Pods since the Job was read. A rebuild would find them nowhere.
+		if census != nil && owner.ResourceVersion == census.owner.ResourceVersion {
+			return census.list(), nil
+		}
+		census, err = a.takeCensus(ctx, owner, request)
+		if err != nil {
+			return protocol.PodList{}, err
+		}
+		if !request.Rebuild {
+			return census.list(), nil
+		}
 	}
-	census, err := a.takeCensus(ctx, owner, request)
-	if err != nil {
-		return protocol.PodList{}, err
-	}
-	return census.list(), nil
 }
 
 // takeCensus looks at the Pods of a Job.
@@ -53,30 +60,40 @@ func (a *Activities) takeCensus(ctx context.Context, owner *batchv1.Job, request
 	}
 	census := &census{
 		Activities: a, owner: owner, rebuild: request.Rebuild,
-		undecided: sets.New(request.Undecided...), failed: map[int32]job.PodFact{},
+		undecided: sets.New[string](), failed: map[int32]job.PodFact{},
 	}
-	if err := a.eachPod(ctx, request.Job.Namespace, selector, census.look(ctx)); err != nil {
+	for _, pod := range request.Undecided {
+		census.undecided.Insert(pod.UID)
+	}
+	if !request.Rebuild {
+		selector = left(owner, selector)
+	}
+	look := census.look(ctx)
+	if err := a.eachPod(ctx, request.Job.Namespace, selector, look); err != nil {
 		return nil, err
 	}
-	if len(census.undecided) > 0 {
-		// They are gone, or their labels were changed: only a look at all Pods of the namespace tells.
-		leave, err := a.lists.Take(ctx, request.Job.Namespace)
-		if err != nil {
-			return nil, outage(err, "list all Pods of namespace %s", request.Job.Namespace)
-		}
-		defer leave()
-		look := census.look(ctx)
-		err = a.eachPod(ctx, request.Job.Namespace, labels.Everything(), func(pod *corev1.Pod) func() error {
-			if selector.Matches(labels.Set(pod.Labels)) {
-				return nil
-			}
-			return look(pod)
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return census, nil
+	unmet := slices.DeleteFunc(slices.Clone(request.Undecided), func(pod job.PodName) bool { return !census.undecided.Has(pod.UID) })
+	return census, a.lookByName(ctx, owner, unmet, look)
+}
+
+// watched selects the Pods that carry PodWatch's label of the Job.
+func watched(owner *batchv1.Job) labels.Selector {
+	return labels.SelectorFromSet(labels.Set{names.WatchBucketLabel: names.WatchBucket(string(owner.UID))})
+}
+
+// left selects those of the Job's Pods that were not released.
+func left(owner *batchv1.Job, selector labels.Selector) labels.Selector {
+	requirements, _ := watched(owner).Requirements()
+	return selector.Add(requirements...)
+}
+
+// met notes that a Pod was met. It reports whether the Pod's end is asked for.
+func (c *census) met(uid string) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	asked := c.undecided.Has(uid)
+	c.undecided.Delete(uid)
+	return asked
 }
 
 // census takes stock of the Pods of a Job.
@@ -106,8 +123,7 @@ func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 		return owner, nil
 	})
 	return func(pod *corev1.Pod) func() error {
-		asked := c.undecided.Has(string(pod.UID))
-		c.undecided.Delete(string(pod.UID))
+		asked := c.met(string(pod.UID))
 		switch verdict := claim.Decide(pod, c.Activities.owner(c.owner)); verdict {
 		case claim.Adopt:
 			return func() error {
@@ -128,14 +144,22 @@ func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 
 // carryOut writes to the Pod what the verdict asks for, and lists it.
 func (c *census) carryOut(ctx context.Context, verdict claim.Verdict, pod *corev1.Pod, asked bool) error {
+	stored, err := c.writeVerdict(ctx, verdict, c.owner, pod)
+	if err == nil {
+		c.take(verdict, pod, stored, asked)
+	}
+	return err
+}
+
+// writeVerdict writes to the Pod what the verdict asks for. It returns the Pod then, nil if it is gone or has changed.
+func (a *Activities) writeVerdict(ctx context.Context, verdict claim.Verdict, owner *batchv1.Job, pod *corev1.Pod) (*corev1.Pod, error) {
 	stored, err := write(ctx, func(ctx context.Context) (*corev1.Pod, error) {
-		return k8s.CarryOut(ctx, c.Kubernetes, verdict, c.Activities.owner(c.owner), pod)
+		return k8s.CarryOut(ctx, a.Kubernetes, verdict, a.owner(owner), pod)
 	})
 	if err != nil {
-		return outage(err, "%v Pod %s/%s", verdict, pod.Namespace, pod.Name)
+		return nil, outage(err, "%v Pod %s/%s", verdict, pod.Namespace, pod.Name)
 	}
-	c.take(verdict, pod, stored, asked)
-	return nil
+	return stored, nil
 }
 
 // take lists a Pod after what the verdict asks for was written; stored is the Pod then, nil if it is gone or has changed.

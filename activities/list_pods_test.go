@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -28,6 +27,15 @@ func (s *stage) list(request protocol.ListPodsRequest) protocol.PodList {
 	s.t.Helper()
 	request.Job = jobRef
 	return must[protocol.PodList](s, protocol.ListPodsActivity, request)
+}
+
+// podNames names Pods as helloPod makes them.
+func podNames(names ...string) []job.PodName {
+	var pods []job.PodName
+	for _, name := range names {
+		pods = append(pods, job.PodName{Name: name, UID: name + "-uid"})
+	}
+	return pods
 }
 
 // listed describes the facts of a list, in short.
@@ -65,7 +73,7 @@ func TestListPodsLeavesOutWhatIsAccounted(t *testing.T) {
 		helloPod("accounted", corev1.PodFailed).Released(), helloPod("asked", corev1.PodFailed).Released(),
 		helloPod("given-up", corev1.PodRunning).Released(),
 	), nil)
-	list := s.list(protocol.ListPodsRequest{Undecided: []string{"asked-uid", "running-uid"}})
+	list := s.list(protocol.ListPodsRequest{Undecided: podNames("asked", "running")})
 	if want := []string{"asked untracked", "ended", "given-up untracked", "running"}; !slices.Equal(listed(list), want) {
 		t.Errorf("listed %q, want %q", listed(list), want)
 	}
@@ -87,7 +95,7 @@ func TestListPodsCountsAttemptsOfAllPods(t *testing.T) {
 		helloPod(names.Pod(jobName, jobUID, 41), corev1.PodSucceeded).Of(otherJob()),
 		builtin, // its name was not made from an attempt
 	), nil)
-	if list := s.list(protocol.ListPodsRequest{}); list.Attempts != 7 {
+	if list := s.list(protocol.ListPodsRequest{Rebuild: true}); list.Attempts != 7 {
 		t.Errorf("attempts %d, want 7", list.Attempts)
 	}
 }
@@ -118,7 +126,7 @@ func TestListPodsMakesItsPodsSeen(t *testing.T) {
 		helloPod("running", corev1.PodRunning).Unseen(), helloPod("ended", corev1.PodSucceeded).Unseen(),
 		helloPod("accounted", corev1.PodSucceeded).Released().Unseen(),
 	), nil)
-	s.list(protocol.ListPodsRequest{})
+	s.list(protocol.ListPodsRequest{Rebuild: true})
 	if !s.seen("running") || !s.seen("ended") || s.seen("accounted") {
 		t.Errorf("seen by PodWatch: running %v, ended %v, accounted %v", s.seen("running"), s.seen("ended"), s.seen("accounted"))
 	}
@@ -155,7 +163,7 @@ func TestListPodsAdoptsOrphans(t *testing.T) {
 			// The fake API server keeps a deleted object only when it has a finalizer.
 			test.pod.Finalizers = []string{"example.com/archive"}
 			s := newStage(t, objects(test.owner, test.pod), nil, func(options *activities.Options) { options.TakeOverJobs = test.takeOver })
-			list := s.list(protocol.ListPodsRequest{})
+			list := s.list(protocol.ListPodsRequest{Rebuild: true})
 			adopted := metav1.IsControlledBy(s.pod("a"), test.owner) && s.tracked("a") && s.seen("a")
 			if adopted != test.adopted || (len(list.Facts) == 1) != test.adopted {
 				t.Errorf("adopted %v, listed %q", adopted, listed(list))
@@ -211,7 +219,7 @@ func TestListPodsOfPodsThatAreTheJobsNoMore(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(test.owner, test.pod), nil)
-			list := s.list(protocol.ListPodsRequest{Undecided: []string{"a-uid", "vanished-uid"}})
+			list := s.list(protocol.ListPodsRequest{Undecided: podNames("a", "vanished")})
 			if !slices.Equal(listed(list), test.want) {
 				t.Errorf("listed %q, want %q", listed(list), test.want)
 			}
@@ -270,7 +278,7 @@ func TestListOfManyFinishedPods(t *testing.T) {
 		return true, list, nil
 	})
 	began := time.Now()
-	list := s.list(protocol.ListPodsRequest{})
+	list := s.list(protocol.ListPodsRequest{Rebuild: true})
 	if len(list.Facts) != 0 || list.Attempts != pods {
 		t.Errorf("%d facts, %d attempts", len(list.Facts), list.Attempts)
 	}
@@ -289,31 +297,96 @@ func TestFactsOfAListAreInOrder(t *testing.T) {
 	}
 }
 
-// Anybody who may write to Temporal may ask for a Pod that there is not, any number of times.
-func TestFewListsOfAllPodsAreReadAtATime(t *testing.T) {
-	s := newStage(t, objects(helloJob()), nil)
-	var reading, most atomic.Int32
-	s.kubernetes.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if list, ok := action.(clienttesting.ListAction); ok && list.GetListRestrictions().Labels.Empty() {
-			now := reading.Add(1)
-			defer reading.Add(-1)
-			for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
-			}
-			time.Sleep(20 * time.Millisecond)
+// podReads are the reads of Pods: "get" and the name, or "list" and the selector.
+func (s *stage) podReads() (reads []string) {
+	for _, action := range s.kubernetes.Actions() {
+		if action.GetResource().Resource != "pods" {
+			continue
 		}
+		if list, ok := action.(clienttesting.ListAction); ok {
+			reads = append(reads, "list "+list.GetListRestrictions().Labels.String())
+		} else if get, ok := action.(clienttesting.GetAction); ok && action.GetVerb() == "get" {
+			reads = append(reads, "get "+get.GetName())
+		}
+	}
+	return reads
+}
+
+// TestAListCostsWhatIsLeftOfTheJob: what was released is not read, but for the Pods whose end the workflow does not know.
+func TestAListCostsWhatIsLeftOfTheJob(t *testing.T) {
+	s := newStage(t, objects(helloJob(),
+		helloPod("running", corev1.PodRunning), helloPod("released", corev1.PodFailed).Released().Unseen(),
+		helloPod("asked", corev1.PodSucceeded).Released().Unseen(), helloPod("stranger", corev1.PodRunning).Stranger(),
+		helloPod("hidden", corev1.PodRunning).Unseen(),
+	), nil)
+	list := s.list(protocol.ListPodsRequest{Undecided: podNames("running", "asked", "stranger", "hidden", "vanished")})
+	if want := []string{"asked untracked", "hidden", "running", "stranger disowned"}; !slices.Equal(listed(list), want) {
+		t.Errorf("listed %q, want %q", listed(list), want)
+	}
+	reads := s.podReads()
+	slices.Sort(reads)
+	if want := []string{"get asked", "get hidden", "get stranger", "get vanished", "list " + selectorOf(t, false)}; !slices.Equal(reads, want) {
+		t.Errorf("reads %q, want %q", reads, want)
+	}
+	if !s.seen("hidden") {
+		t.Error("PodWatch does not see a Pod that the list has met")
+	}
+}
+
+// selectorOf is by what a list of the Job's Pods selects them: all, or those that carry PodWatch's label.
+func selectorOf(t *testing.T, all bool) string {
+	selector, err := claim.Selector(helloJob())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all {
+		return selector.String()
+	}
+	return selector.String() + "," + names.WatchBucketLabel + "=" + names.WatchBucket(jobUID)
+}
+
+// TestARebuildReadsAllPods: no Pod is known by its name.
+func TestARebuildReadsAllPods(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("hidden", corev1.PodRunning).Unseen()), nil)
+	if list := s.list(protocol.ListPodsRequest{Rebuild: true}); len(list.Facts) != 1 {
+		t.Errorf("listed %q", listed(list))
+	}
+	if reads, want := s.podReads(), []string{"list " + selectorOf(t, true)}; !slices.Equal(reads, want) {
+		t.Errorf("reads %q, want %q", reads, want)
+	}
+}
+
+// TestPodsThatNeverWereCostAListFewReads: a writer of Temporal may name any number of them.
+func TestPodsThatNeverWereCostAListFewReads(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("asked", corev1.PodSucceeded).Released().Unseen()), nil)
+	undecided := make([]job.PodName, 2000)
+	for i := range undecided {
+		undecided[i] = job.PodName{Name: fmt.Sprintf("web-%d", i), UID: fmt.Sprintf("web-%d-uid", i)}
+	}
+	list := s.list(protocol.ListPodsRequest{Undecided: append(undecided, podNames("asked")...)})
+	if want := []string{"asked untracked"}; !slices.Equal(listed(list), want) {
+		t.Errorf("listed %q, want %q", listed(list), want)
+	}
+	if reads := len(s.podReads()); reads > 50 {
+		t.Errorf("%d reads of Pods", reads)
+	}
+}
+
+// TestARebuildListsAgainIfTheJobHasChanged: an attempt that was given up counts a Pod, and releases it, while the Pods are listed.
+func TestARebuildListsAgainIfTheJobHasChanged(t *testing.T) {
+	s := asMade(t, helloJob(), helloPod("a", corev1.PodSucceeded))
+	lists := 0
+	s.kubernetes.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		lists++
 		return false, nil, nil
 	})
-	var group sync.WaitGroup
-	for i := range 40 {
-		group.Go(func() {
-			_, err := s.activities.ListPods(t.Context(), protocol.ListPodsRequest{Job: jobRef, Undecided: []string{strconv.Itoa(i)}})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	if most.Load() == 0 || most.Load() > 4 {
-		t.Errorf("%d lists at a time", most.Load())
+	s.kubernetes.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		found := helloJob()
+		found.ResourceVersion, found.Status.Succeeded = strconv.Itoa(min(lists, 1)), int32(min(lists, 1))
+		return true, found, nil
+	})
+	list := must[protocol.PodList](s, protocol.ListPodsActivity, protocol.ListPodsRequest{Job: jobRef, Rebuild: true})
+	if lists != 2 || list.Status.Succeeded != 1 {
+		t.Errorf("%d lists, status %+v", lists, list.Status)
 	}
 }

@@ -73,8 +73,7 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	logs, _ := gather(wanted[:min(len(wanted), maxLogs)], func(release job.Release) (job.PodLog, error) {
-		refuted, err := pods.refuted(release.UID, release.Phase)
-		if err != nil || refuted != nil {
+		if missing, err := pods.missing(release.UID); err != nil || missing {
 			return job.PodLog{UID: release.UID, Missing: logGone}, nil
 		}
 		lines, missing := a.readLog(ctx, owner, release)

@@ -356,7 +356,10 @@ func TestTooManyLogsAreCut(t *testing.T) {
 // connection, and the release comes nevertheless.
 func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 	var mutex sync.Mutex
-	asked, released := 0, 0
+	asked, released, noted := 0, 0, ""
+	for i := range 100 {
+		noted += fmt.Sprintf("pod-%d-uid,", i)
+	}
 	stop := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		var object any
@@ -373,6 +376,7 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 		case strings.HasSuffix(path, "/jobs/"+jobName):
 			owner := helloJob()
 			owner.APIVersion, owner.Kind = "batch/v1", "Job"
+			owner.Annotations = map[string]string{names.CountedAnnotation: noted}
 			object = owner
 		default:
 			pod := helloPod(path[strings.LastIndex(path, "/")+1:], corev1.PodFailed)

@@ -24,7 +24,7 @@ import (
 )
 
 // With take-over of CronJobs, whoever may write to Temporal can ask for either of the two
-// that have one name. test/hostile asks the same of a stack without take-over.
+// that have one name. test/stack/hostile asks the same of a stack without take-over.
 
 // twins are the references of the two CronJobs called hello, each with a Job that runs and
 // one that has ended.

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/fixture"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 // What the tests here have in common with those of internal/podwatch.

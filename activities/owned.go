@@ -81,11 +81,25 @@ func (a *Activities) reportIn(ctx, waiting context.Context, left time.Duration) 
 
 // owned returns the context in which an attempt may write what only one attempt at a time may.
 func owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if kept, found := ctx.Value(leaseKey{}).(*lease.Lease); found {
+	kept, found := ctx.Value(leaseKey{}).(*lease.Lease)
+	outlasts, _ := ctx.Value(outlastsKey{}).(bool)
+	if found && !outlasts {
 		return kept.Owned(ctx)
+	}
+	if found {
+		if err := kept.Ask(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	return ctx, cancel, nil
+}
+
+type outlastsKey struct{}
+
+// outlasting returns the context of writes that begin with the lease of the attempt, and go on after its end.
+func outlasting(ctx context.Context) context.Context {
+	return context.WithValue(ctx, outlastsKey{}, true)
 }
 
 // write sends one write of an attempt that has its call for certain and was not given up. What was sent outlasts a cancellation

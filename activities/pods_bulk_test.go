@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"ostinato.dev/ostinato/activities"
-	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 func TestBulkCreateMakesEveryPodOnce(t *testing.T) {

@@ -50,7 +50,9 @@ func (a *Activities) createPods(
 			if one.made != nil {
 				created = append(created, *one.made)
 			}
-			if one.refused != nil && (refused == nil || refused.Reason == ledger.ForeignObject) {
+			// That a Pod may be made yet is said before that another was refused.
+			unclear := one.refused != nil && one.refused.Reason == ledger.ServerError
+			if unclear || one.refused != nil && (refused == nil || refused.Reason == ledger.ForeignObject) {
 				refused = one.refused
 			}
 		}
@@ -154,29 +156,53 @@ func createdPod(pod *corev1.Pod) *job.CreatedPod {
 	return created
 }
 
-// refuseCreates says why Pods may not be created for the Job as it now is, whatever a plan says; nil when they may.
-func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, creates []job.Create) (*protocol.Refusal, error) {
+// refuseCreates says why Pods may not be created for the Job as it now is, whatever a plan says; nil when they may. beside are the
+// running Pods beside which they would be too many.
+func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, creates []job.Create) (refused *protocol.Refusal, beside []string, err error) {
 	if len(creates) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if unselectable(owner, creates) {
-		refused := refuse(ledger.Invalid, "unable to create pods, no labels")
+		refused = refuse(ledger.Invalid, "unable to create pods, no labels")
 		a.Metrics.countRefusal("Pod", refused)
 		a.Events.on(jobSubject(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
-		return refused, nil
+		return refused, nil, nil
 	}
 	count, why := job.Prescribed(owner, creates, a.Clock.Now())
 	if why == "" && count {
-		running, err := a.runningPods(ctx, owner)
-		if err != nil {
+		waits := job.SpecOf(owner).PodReplacementPolicy == batchv1.Failed
+		beside, err = a.runningIf(ctx, owner, waits, func(running []job.PodFact) bool {
+			why = job.TooMany(owner, creates, running)
+			return why != ""
+		})
+	}
+	if err != nil || why == "" {
+		return nil, nil, err
+	}
+	return refuse(ledger.NotPrescribed, "%s", why), beside, nil
+}
+
+// runningIf returns the UIDs of the Job's running Pods, with terminating those too that are being deleted, unless these are no hindrance. The watch cache may be behind: where there is
+// a hindrance in it, a live list decides. What the workflow is told of gets PodWatch's label, without which its lists do not find it.
+func (a *Activities) runningIf(ctx context.Context, owner *batchv1.Job, terminating bool, hinder func([]job.PodFact) bool) (uids []string, err error) {
+	var running []*corev1.Pod
+	for _, version := range []string{"0", ""} {
+		running, err = a.runningPods(ctx, owner, terminating, version)
+		var facts []job.PodFact
+		for _, pod := range running {
+			facts = append(facts, k8s.PodFact(pod))
+		}
+		if err != nil || !hinder(facts) {
 			return nil, err
 		}
-		why = job.TooMany(owner, creates, running)
 	}
-	if why == "" {
-		return nil, nil
-	}
-	return refuse(ledger.NotPrescribed, "%s", why), nil
+	return gather(running, func(pod *corev1.Pod) (uid string, err error) {
+		verdict := claim.Decide(pod, a.owner(owner))
+		if verdict == claim.Label {
+			_, err = a.writeVerdict(ctx, verdict, owner, pod)
+		}
+		return string(pod.UID), err
+	})
 }
 
 // unselectable reports whether no selector could find the Pods (parity 2.3).
@@ -184,8 +210,9 @@ func unselectable(owner *batchv1.Job, creates []job.Create) bool {
 	return len(owner.Spec.Template.Labels) == 0 && slices.ContainsFunc(creates, func(create job.Create) bool { return create.Index == nil })
 }
 
-// runningPods returns the Job's Pods that can still run, as the API server's watch cache has them.
-func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) (running []job.PodFact, _ error) {
+// runningPods returns the Job's Pods that can still run, with terminating those too that are being deleted: live, or as the API server's
+// watch cache has them if version is "0".
+func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job, terminating bool, version string) (running []*corev1.Pod, _ error) {
 	selector, err := claim.Selector(owner)
 	if err != nil {
 		return nil, invalidRequest(err)
@@ -193,14 +220,14 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) (runni
 	pods, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector:   selector.String(),
 		FieldSelector:   "status.phase!=" + string(corev1.PodSucceeded) + ",status.phase!=" + string(corev1.PodFailed),
-		ResourceVersion: "0",
+		ResourceVersion: version,
 	})
 	if err != nil {
 		return nil, outage(err, "count Pods of Job %s/%s", owner.Namespace, owner.Name)
 	}
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && !claim.Ended(pod) && a.owns(owner, pod) {
-			running = append(running, job.PodFact{Name: pod.Name, Index: k8s.PodFact(pod).Index})
+		if pod := &pods.Items[i]; (terminating || pod.DeletionTimestamp == nil) && !claim.Ended(pod) && a.owns(owner, pod) {
+			running = append(running, pod)
 		}
 	}
 	return running, nil

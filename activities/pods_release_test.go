@@ -75,8 +75,8 @@ func TestReleases(t *testing.T) {
 	}{
 		"ended as believed":             {pod: helloPod("a", corev1.PodFailed), phase: corev1.PodFailed, released: true, unseen: true},
 		"can run, and is let go":        {pod: helloPod("a", corev1.PodRunning), released: true},
-		"runs, where its end is told":   {pod: helloPod("a", corev1.PodRunning), phase: corev1.PodSucceeded, found: true},
-		"failed, where success is told": {pod: helloPod("a", corev1.PodFailed), phase: corev1.PodSucceeded, found: true},
+		"runs, where its end is told":   {pod: helloPod("a", corev1.PodRunning), phase: corev1.PodSucceeded, released: true},
+		"failed, where success is told": {pod: helloPod("a", corev1.PodFailed), phase: corev1.PodSucceeded, released: true, unseen: true},
 		"other finalizers come first":   {pod: helloPod("a", corev1.PodFailed).Finalized("example.com/archive", names.TrackingFinalizer), phase: corev1.PodFailed, released: true, unseen: true},
 		"the controller comes second":   {pod: helloPod("a", corev1.PodFailed).Of(helloJob()).After(secret), phase: corev1.PodFailed, released: true, unseen: true},
 		"was released before":           {pod: helloPod("a", corev1.PodFailed).Finalized("example.com/archive").Unseen(), phase: corev1.PodFailed, released: true, unseen: true},

@@ -51,7 +51,7 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 	}
 	watcher, err = podwatch.New(podwatch.Options{
 		Kubernetes: a.Kubernetes, Temporal: a.Temporal, Cluster: a.Cluster, Namespaces: a.Namespaces,
-		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights, Job: jobs.Job, Jobs: jobs.Jobs, Begins: jobs.Begins,
+		Shard: input.Shard, Shards: input.Shards, Attempt: info.Attempt, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights, Job: jobs.Job, Jobs: jobs.Jobs, Begins: jobs.Begins,
 		Metrics: a.Metrics.watch, Logger: activity.GetLogger(ctx), Clock: a.Clock,
 		Report: func(details podwatch.Details) { a.reportWatch(ctx, info.TaskToken, input.Shard, details) },
 	})

@@ -18,10 +18,10 @@ import (
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 var noAnswer = apierrors.NewTimeoutError("the request did not complete within the allotted time", 0)

@@ -108,3 +108,12 @@ func TestTheRevisionOfANativeCronJob(t *testing.T) {
 		assert.Equal(t, map[int64]string{8: "8 ", 1: "1 "}[want]+digest, s.nativeCronJob().Annotations[names.StatusRevisionAnnotation])
 	}
 }
+
+// TestALookSaysThatTheStatusIsEarlier: etcd was restored. The workflow writes it again then.
+func TestALookSaysThatTheStatusIsEarlier(t *testing.T) {
+	for revision, behind := range map[int64]bool{6: true, 7: false} {
+		s := newStage(t, nil, []*ostinatov1.CronJob{revised(revision, "other")})
+		request := protocol.FindRunsRequest{CronJob: cronJobRef, Basis: schedule.Basis{Revision: 7}}
+		assert.Equal(t, behind, must[protocol.FindRunsResult](s, protocol.FindRunsActivity, request).Behind, "revision %d", revision)
+	}
+}

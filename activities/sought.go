@@ -2,19 +2,21 @@ package activities
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -23,36 +25,33 @@ import (
 // Lists judge the rest. A plan's objects are nearly always there; those of a forged request need not be.
 const maxStrays = 10
 
-// sought are the objects that a request names, by UID, as a live list has them. The list is read once maxStrays have strayed.
-type sought[Found any] struct {
+// sought are the objects that a request names, by UID, as a live list has them. The list is read once maxStrays have strayed; nil
+// leaves all to a look at each.
+type sought struct {
 	strays atomic.Int32
-	listed func() (map[string]Found, error)
+	listed func() (sets.Set[string], error)
 }
 
-func seek[Found any](list func() (map[string]Found, error)) *sought[Found] {
-	return &sought[Found]{listed: sync.OnceValues(list)}
+func seek(list func() (sets.Set[string], error)) *sought {
+	return &sought{listed: sync.OnceValues(list)}
 }
 
 // strayed notes that an object is not what the request says.
-func (s *sought[Found]) strayed() { s.strays.Add(1) }
+func (s *sought) strayed() { s.strays.Add(1) }
 
-// look returns an object as the list has it. A list judges once enough have strayed: then an object that is not there costs
+// missing reports whether a list lacks the object. A list judges once enough have strayed: then an object that is not there costs
 // no request.
-func (s *sought[Found]) look(uid string) (found Found, there, judged bool, err error) {
+func (s *sought) missing(uid string) (bool, error) {
 	if s.strays.Load() < maxStrays {
-		return found, false, false, nil
+		return false, nil
 	}
-	objects, err := s.listed()
-	if err != nil || objects == nil {
-		return found, false, false, err
-	}
-	found, there = objects[uid]
-	return found, there, true, nil
+	there, err := s.listed()
+	return err == nil && there != nil && !there.Has(uid), err
 }
 
 // soughtPods are the Pods that a request about a Job names.
 type soughtPods struct {
-	*sought[job.PodFact]
+	*sought
 	// pace is to be waited for ahead of each.
 	pace func(context.Context) error
 }
@@ -65,61 +64,92 @@ func (a *Activities) seekPods(ctx context.Context, owner *batchv1.Job, request p
 	for _, release := range request.Releases {
 		named.Insert(release.UID)
 	}
-	return soughtPods{seek(func() (map[string]job.PodFact, error) { return a.podsNamed(ctx, owner, named) }), pace}
+	return soughtPods{seek(func() (sets.Set[string], error) {
+		found := sets.New[string]()
+		return found, a.eachNamed(ctx, owner, named.Has, func(pod *corev1.Pod) func() error {
+			if a.owns(owner, pod) {
+				found.Insert(string(pod.UID))
+			}
+			return nil
+		})
+	}), pace}
 }
 
-// podsNamed lists the Pods of the Job and returns the named ones: by its selector, and by the label of its watch, which a Pod
-// keeps whose other labels were changed.
-func (a *Activities) podsNamed(ctx context.Context, owner *batchv1.Job, named sets.Set[string]) (map[string]job.PodFact, error) {
+// eachNamed calls look, as eachPod does, with every named Pod: it lists by the Job's selector, and by the label of its watch,
+// which a Pod keeps whose other labels were changed.
+func (a *Activities) eachNamed(ctx context.Context, owner *batchv1.Job, named func(uid string) bool, look func(*corev1.Pod) func() error) error {
 	selector, err := claim.Selector(owner)
 	if err != nil {
-		return nil, outage(err, "list Pods of Job %s/%s", owner.Namespace, owner.Name)
+		return outage(err, "list Pods of Job %s/%s", owner.Namespace, owner.Name)
 	}
-	watched := labels.SelectorFromSet(labels.Set{names.WatchBucketLabel: names.WatchBucket(string(owner.UID))})
-	found := map[string]job.PodFact{}
-	for _, by := range []labels.Selector{selector, watched} {
+	for _, by := range []labels.Selector{selector, watched(owner)} {
 		err := a.eachPod(ctx, owner.Namespace, by, func(pod *corev1.Pod) func() error {
-			if named.Has(string(pod.UID)) && a.owns(owner, pod) {
-				found[string(pod.UID)] = k8s.PodFact(pod)
+			if named(string(pod.UID)) {
+				return look(pod)
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
-// refuted returns what a list says against the request: the Pod is not the Job's, or not in the phase if one is given. It is
-// nil if the list says nothing against it, and if no list judges yet.
-func (s soughtPods) refuted(uid string, phase corev1.PodPhase) (*job.Report, error) {
-	fact, there, judged, err := s.look(uid)
-	if err != nil {
-		return nil, err
+// lookByName calls look, as eachPod does, with the Pods that a list of what is left lacks: they are gone, were released, or have other
+// labels. Once maxStrays are gone, lists judge the rest: a request may name any number of Pods that never were. Calls of look overlap.
+func (a *Activities) lookByName(ctx context.Context, owner *batchv1.Job, pods []job.PodName, look func(*corev1.Pod) func() error) error {
+	var mutex sync.Mutex
+	rest := sets.New[string]()
+	for _, named := range pods {
+		rest.Insert(named.UID)
 	}
-	var report job.Report
-	switch {
-	case !judged:
-		return nil, nil
-	case !there:
-		report = vanished(uid)
-	case phase != "" && fact.Phase != phase:
-		report = unexpected(fact)
-	default:
-		return nil, nil
+	take := func(uid string) bool {
+		mutex.Lock()
+		defer mutex.Unlock()
+		waits := rest.Has(uid)
+		rest.Delete(uid)
+		return waits
 	}
-	return &report, nil
+	var strays atomic.Int32
+	for some := range slices.Chunk(pods, maxStrays) {
+		if strays.Load() >= maxStrays {
+			break
+		}
+		_, err := gather(some, func(named job.PodName) (none struct{}, err error) {
+			if !take(named.UID) {
+				return none, nil
+			}
+			pod, err := k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, named.Name, types.UID(named.UID))
+			switch {
+			case errors.Is(err, k8s.ErrGone):
+				strays.Add(1)
+				return none, nil
+			case err != nil:
+				return none, outage(err, "get Pod %s/%s", owner.Namespace, named.Name)
+			}
+			write := look(pod)
+			if write == nil {
+				return none, nil
+			}
+			return none, write()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return a.eachNamed(ctx, owner, take, look)
 }
 
-// act acts on a Pod, unless a list refutes the request. With wrote, the Pod was there to be written to: if it is gone by
-// that, it has not strayed.
-func (s soughtPods) act(
-	ctx context.Context, uid string, phase corev1.PodPhase, act func() (report job.Report, wrote bool, err error),
-) (job.Report, error) {
-	refuted, err := s.refuted(uid, phase)
-	if refuted != nil {
-		return *refuted, nil
+// act acts on a Pod, unless a list lacks it. With wrote, the Pod was there to be written to: if it is gone by that, it has not
+// strayed.
+func (s soughtPods) act(ctx context.Context, uid string, act func() (report job.Report, wrote bool, err error)) (job.Report, error) {
+	missing, err := s.missing(uid)
+	if missing {
+		return vanished(uid), nil
 	}
 	if err == nil {
 		err = s.pace(ctx)
@@ -136,21 +166,21 @@ func (s soughtPods) act(
 
 // soughtJobs are the Jobs of a CronJob that a request names.
 type soughtJobs struct {
-	*sought[struct{}]
+	*sought
 	*Activities
 	cronJob *ostinatov1.CronJob
 }
 
 func (a *Activities) seekJobs(ctx context.Context, cronJob *ostinatov1.CronJob) soughtJobs {
-	return soughtJobs{Activities: a, cronJob: cronJob, sought: seek(func() (map[string]struct{}, error) {
+	return soughtJobs{Activities: a, cronJob: cronJob, sought: seek(func() (sets.Set[string], error) {
 		owned, err := a.searchJobs(ctx, cronJob)
 		if err != nil || len(owned) == maxFound {
 			// There may be more, which the search leaves out.
 			return nil, err
 		}
-		found := make(map[string]struct{}, len(owned))
+		found := sets.New[string]()
 		for _, one := range owned {
-			found[string(one.UID)] = struct{}{}
+			found.Insert(string(one.UID))
 		}
 		return found, nil
 	})}
@@ -158,8 +188,7 @@ func (a *Activities) seekJobs(ctx context.Context, cronJob *ostinatov1.CronJob) 
 
 // find reads a Job of the CronJob; nil if it is gone or is not the CronJob's.
 func (s soughtJobs) find(ctx context.Context, target schedule.Delete, fresh freshness) (*batchv1.Job, error) {
-	_, there, judged, err := s.look(target.UID)
-	if err != nil || judged && !there {
+	if missing, err := s.missing(target.UID); err != nil || missing {
 		return nil, err
 	}
 	found, err := s.controlledJob(ctx, s.cronJob, target.Name, target.UID, fresh)

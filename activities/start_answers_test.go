@@ -21,11 +21,11 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/fixture/asking"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/testing/fixture/asking"
 )
 
 // What the API server answers to the create of a run is an outcome: refused where that proves that it has made nothing, and
@@ -41,6 +41,7 @@ func TestAnAnswerToACreateIsAnOutcome(t *testing.T) {
 		"forbidden":                      {err: apierrors.NewForbidden(jobs, "x", errors.New("no")), refused: ledger.Forbidden},
 		"invalid":                        {err: apierrors.NewInvalid(ostinatov1.CronJobKind.GroupKind(), "x", nil), refused: ledger.Invalid},
 		"a webhook that is down":         {err: webhook, refused: ledger.RefusedOtherwise},
+		"a webhook that denies by a 500": {err: apierrors.NewInternalError(errors.New(`admission webhook "x" denied the request: no`)), refused: ledger.RefusedOtherwise},
 		"too many requests":              {err: apierrors.NewTooManyRequests("later", 1), refused: ledger.RefusedOtherwise},
 		"a conflict, of a quota":         {err: apierrors.NewConflict(jobs, "x", errors.New("quota")), refused: ledger.RefusedOtherwise},
 		"credentials that have expired":  {err: apierrors.NewUnauthorized("expired"), refused: ledger.RefusedOtherwise},

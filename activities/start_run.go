@@ -118,7 +118,7 @@ func (s *startAttempt) start(ctx context.Context) error {
 	member.Leave()
 	// Where a workflow of the Job may have counted Pods of it, they are not to be made again.
 	if stored != nil && stored.Status.StartTime == nil {
-		s.result.Started.Pods = s.firstPods(ctx, stored)
+		s.result.Started.Pods, s.result.Started.Late = s.firstPods(ctx, stored)
 	}
 	if s.result.Started != nil {
 		member.Yield(ctx)
@@ -260,6 +260,9 @@ func (s *startAttempt) lookAgain(ctx context.Context) error {
 	return s.judge(ctx)
 }
 
+// leastStatusTime is what the write of a status has where another run is due.
+const leastStatusTime = time.Second
+
 // writeStatus writes the status with the run in it. It is left as it is where it says otherwise than
 // what was found, and is to be planned anew.
 func (s *startAttempt) writeStatus(ctx context.Context) {
@@ -273,6 +276,11 @@ func (s *startAttempt) writeStatus(ctx context.Context) {
 	status := schedule.StatusStarted(*s.request.Status, s.result.Started.Run, s.object.Namespace)
 	status = schedule.StatusRecorded(status, s.request.Start, s.result.Started.Run)
 	status.PlanDigest = s.planDigest()
+	if until := s.request.StatusUntil; !until.IsZero() {
+		bounded, cancel := context.WithTimeout(ctx, max(until.Sub(s.Clock.Now()), leastStatusTime))
+		defer cancel()
+		ctx = bounded
+	}
 	written := s.applyCronJobStatus(ctx, s.object, s.planned, status)
 	s.result.StatusFailed, s.result.Revision = written.StatusFailed, written.Revision
 	s.result.StatusLeft = written.CurrentSpec != nil || written.Overtaken

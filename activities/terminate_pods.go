@@ -9,8 +9,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
@@ -24,7 +26,13 @@ const betweenLooks = 2 * parallelRequests
 // TerminatePods ends all running Pods of a Job, and lists them then as ListPods does. A repeated
 // attempt ends the rest. Now and then it looks whether the Job has been edited.
 func (a *Activities) TerminatePods(ctx context.Context, request protocol.TerminatePodsRequest) (protocol.PodList, error) {
-	err := bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}, list{"deleting", len(request.Deleting), job.MaxStatePods})
+	err := errors.Join(bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}, list{"deleting", len(request.Deleting), job.MaxStatePods},
+		list{"counted", len(request.Counted), job.MaxCounted}, list{"deletes", len(request.Deletes), job.MaxPods}), job.ValidateStatus(ptr.Deref(request.Status, batchv1.JobStatus{})))
+	if err == nil && request.Termination == job.TerminateForVerdict {
+		if _, err = request.Verdict.Condition(a.Clock.Now()); err == nil && request.Status == nil {
+			err = errors.New("a verdict without the status that it rests on")
+		}
+	}
 	if err == nil && request.Termination != job.TerminateForSuspension && request.Termination != job.TerminateForVerdict {
 		err = fmt.Errorf("termination %.20q, want %s or %s", request.Termination, job.TerminateForSuspension, job.TerminateForVerdict)
 	}
@@ -47,7 +55,15 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	if err != nil {
 		return protocol.PodList{}, err
 	}
+	if refuted, err := a.auditVerdict(ctx, owner, request, census.facts); err != nil || refuted != nil {
+		return protocol.PodList{Refuted: refuted}, err
+	}
 	targets := request.Termination.Targets(census.facts, request.Undecided, request.Deleting)
+	if len(targets) > 0 && request.Termination == job.TerminateForVerdict {
+		if answer, done, err := a.noteVerdict(ctx, owner, request); err != nil || done {
+			return answer, err
+		}
+	}
 	answer, done, report, err := a.endPods(ctx, owner, request, targets)
 	if err != nil || done {
 		return answer, err
@@ -57,6 +73,31 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	list.Failures = report.Failures
 	list.List = list.Short(request.Undecided)
 	return list, nil
+}
+
+// noteVerdict writes the verdict into the Job's status before the first Pod is deleted for it, so that a request that is repeated, of
+// whatever workflow, finds it. Where the API server refuses that, the Pods are ended all the same. done says that the Pods stay; answer says
+// why.
+func (a *Activities) noteVerdict(ctx context.Context, owner *batchv1.Job, request protocol.TerminatePodsRequest) (answer protocol.PodList, done bool, err error) {
+	condition, err := request.Verdict.Condition(a.Clock.Now())
+	for attempt := 1; err == nil && !job.Decided(owner); attempt++ {
+		_, err = write(ctx, func(ctx context.Context) (*batchv1.Job, error) {
+			return k8s.AddJobCondition(ctx, a.Kubernetes, owner, condition)
+		})
+		switch {
+		case err == nil, refusal(err) != nil && !apierrors.IsConflict(err):
+			return answer, false, nil
+		case errors.Is(err, k8s.ErrGone):
+			return protocol.PodList{Gone: true}, true, nil
+		case !apierrors.IsConflict(err), attempt == statusAttempts:
+			return answer, false, outage(err, "note the verdict on Job %s/%s", owner.Namespace, owner.Name)
+		}
+		owner, answer, done, err = a.jobToTerminate(ctx, request)
+		if done {
+			return answer, done, err
+		}
+	}
+	return answer, false, err
 }
 
 // endPods deletes the Pods, and looks at the Job in between. done says that the rest stay; answer says why. An error means that

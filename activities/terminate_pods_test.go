@@ -13,10 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -79,7 +81,7 @@ func TestPodsThatHaveNotEndedAreTerminated(t *testing.T) {
 
 // Somebody deletes Pods of a Job that was just suspended: they are removed as the others are, unless they were being deleted before.
 func TestPodsDeletedAfterTheSuspensionAreRemovedUncounted(t *testing.T) {
-	undecided := []string{"early-uid", "late-uid", "runs-uid"}
+	undecided := podNames("early", "late", "runs")
 	for name, test := range map[string]struct {
 		termination job.Termination
 		deleting    []string
@@ -272,5 +274,61 @@ func TestATerminationThatIsNoneIsRefused(t *testing.T) {
 	}
 	if len(s.writes()) > 0 {
 		t.Errorf("writes %v", s.writes())
+	}
+}
+
+// TestADrainedPodFoundsNoVerdict: a writer of Temporal says that a verdict was recorded before, and nothing was.
+func TestADrainedPodFoundsNoVerdict(t *testing.T) {
+	for _, reason := range []string{
+		batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonPodFailurePolicy, batchv1.JobReasonCompletionsReached,
+	} {
+		s := asMade(t, helloJob(), helloPod("b", corev1.PodRunning).Deleting(), helloPod("c", corev1.PodRunning))
+		list := must[protocol.PodList](s, protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{
+			Job: jobRef, Termination: job.TerminateForVerdict, Verdict: verdictFor(reason), Status: &batchv1.JobStatus{},
+		})
+		if list.Refuted == nil || !s.exists("c") {
+			t.Errorf("%s: refuted %+v, the Pod is there: %t", reason, list.Refuted, s.exists("c"))
+		}
+	}
+}
+
+// TestAVerdictIsOnTheJobBeforeAPodIsEnded: what founds it may vanish, and it stands all the same for whoever asks again. If nothing runs
+// nothing is noted, and where the API server refuses the note the Pods are ended without one.
+func TestAVerdictIsOnTheJobBeforeAPodIsEnded(t *testing.T) {
+	failed := helloPod("a", corev1.PodFailed)
+	owner := helloJob()
+	owner.Spec.BackoffLimit = ptr.To[int32](0)
+	owner.Annotations = map[string]string{names.CountedAnnotation: "earlier-uid"}
+	request := protocol.TerminatePodsRequest{
+		Job: jobRef, Termination: job.TerminateForVerdict, Verdict: verdictFor(batchv1.JobReasonBackoffLimitExceeded),
+		Status: &batchv1.JobStatus{Failed: 1}, Counted: countedAs(job.PodFailed, "a"),
+	}
+	s := asMade(t, owner, failed, helloPod("c", corev1.PodRunning))
+	must[protocol.PodList](s, protocol.TerminatePodsActivity, request)
+	if want := []string{"update jobs/status " + jobName, "delete pods c"}; !slices.Equal(s.writes(), want) {
+		t.Errorf("writes %v, want %v", s.writes(), want)
+	}
+	stored := s.job(jobName)
+	if note := stored.Annotations[names.CountedAnnotation]; !job.Decided(stored) || stored.Status.Failed != 0 || note != "earlier-uid" {
+		t.Errorf("status %+v, noted %q", stored.Status, note)
+	}
+	resource := pods.WithVersion("v1")
+	if err := errors.Join(s.kubernetes.Tracker().Delete(resource, namespace, "a"), s.kubernetes.Tracker().Add(helloPod("d", corev1.PodRunning).Pod)); err != nil {
+		t.Fatal(err)
+	}
+	list := must[protocol.PodList](s, protocol.TerminatePodsActivity, request)
+	if list.Refuted != nil || !slices.Contains(s.writes(), "delete pods d") {
+		t.Errorf("again: refuted %+v", list.Refuted)
+	}
+	s = asMade(t, owner, failed)
+	must[protocol.PodList](s, protocol.TerminatePodsActivity, request)
+	if len(s.writes()) > 0 {
+		t.Errorf("where nothing runs: writes %v", s.writes())
+	}
+	s = asMade(t, owner, failed, helloPod("c", corev1.PodRunning))
+	s.refuse("update", "jobs", -1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
+	must[protocol.PodList](s, protocol.TerminatePodsActivity, request)
+	if !slices.Contains(s.writes(), "delete pods c") {
+		t.Error("the Pod stays where the note is refused")
 	}
 }

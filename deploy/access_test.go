@@ -53,6 +53,7 @@ var rights = map[string]struct {
 	"ostinato-bridge-lease": {folder: "base", kind: "Role", account: "ostinato-bridge", rules: []string{
 		"create leases.coordination.k8s.io",
 		"get,update leases.coordination.k8s.io [ostinato-bridge]",
+		"create events",
 	}},
 	"ostinato-worker-takeover": {folder: "components/takeover-jobs/rbac", kind: "ClusterRole", account: "ostinato-worker", rules: []string{"take-over jobs.batch"}},
 	"ostinato-bridge-probe": {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -211,22 +210,4 @@ func TestHelloIsTheDocumentedCronJob(t *testing.T) {
 	assert.Equal(t, "busybox:1.28", container.Image)
 	assert.Equal(t, []string{"/bin/sh", "-c", "date; echo Hello from the Kubernetes cluster"}, container.Command)
 	assert.Nil(t, hello.Spec.JobTemplate.Spec.ManagedBy, "Ostinato adds %s by itself", names.JobController)
-}
-
-// What is built in one version of Go is tested in the same.
-func TestTheImageIsBuiltByTheModulesGo(t *testing.T) {
-	dockerfile, err := os.ReadFile("Dockerfile")
-	require.NoError(t, err)
-	module, err := os.ReadFile("../go.mod")
-	require.NoError(t, err)
-	version := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(module)
-	require.NotNil(t, version)
-	image := regexp.MustCompile(`(?m)^ARG BUILD_IMAGE=golang:([0-9.]+)(@sha256:[0-9a-f]{64})?$`).FindSubmatch(dockerfile)
-	require.NotNil(t, image, "the build image is an argument, which make pin-images gives a digest")
-	assert.Equal(t, string(version[1]), string(image[1]))
-	var from []string
-	for _, line := range regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllSubmatch(dockerfile, -1) {
-		from = append(from, string(line[1]))
-	}
-	assert.Equal(t, []string{"${BUILD_IMAGE}", "scratch"}, from, "no other image, which would need a digest too")
 }

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/dev/devstack/toolchain"
 	"ostinato.dev/ostinato/internal/bridge"
-	"ostinato.dev/ostinato/internal/devstack/toolchain"
 	"ostinato.dev/ostinato/internal/telemetry"
 	"ostinato.dev/ostinato/test/alerts"
 )
@@ -115,7 +115,7 @@ func described(t *testing.T) map[string][]string {
 	return found
 }
 
-// Those of Temporal's SDK, which makes its metrics as it needs them, are in test/integration.
+// Those of Temporal's SDK, which makes its metrics as it needs them, are in test/stack/integration.
 func TestRulesAndDashboardAskForMetricsThatExist(t *testing.T) {
 	queries, err := alerts.Queries("..")
 	require.NoError(t, err)

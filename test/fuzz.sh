@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every target outside test/, two at a time, each for $1 (a Go duration). What fails is written
+# Fuzzes every target outside test, two at a time, each for $1 (a Go duration). What fails is written
 # to the package's testdata and fails. GO is the go command.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,7 +36,7 @@ one() {
 }
 export -f build one
 
-targets=$(grep -r --include='*_test.go' '^func Fuzz' activities api cmd internal workflows |
+targets=$(grep -r --include='*_test.go' '^func Fuzz' activities api cmd dev internal workflows |
 	sed 's|^\(.*\)/[^/]*:func \(Fuzz[A-Za-z0-9]*\).*|\1 \2|' | sort)
 cut -d ' ' -f 1 <<<"$targets" | uniq | xargs -P 2 -L 1 bash -c 'build "$0"'
 xargs -P 2 -L 1 bash -c 'one "$0" "$1"' <<<"$targets"

@@ -30,6 +30,8 @@ const (
 	startHeartbeat = 4 * time.Second
 	startPatience  = 2 * time.Second
 	startRetry     = 300 * time.Millisecond
+	// listTimeout is there because Temporal wants one.
+	listTimeout = 24 * time.Hour
 
 	// bulkHeartbeat is longer: bulk work goes on for minutes, and its worker is busy.
 	bulkHeartbeat = 10 * time.Second
@@ -42,8 +44,10 @@ type kind struct {
 	// recorded says that a call is in the history before it is made, and its answer before anything follows from it. A
 	// local activity is repeated if its workflow task fails after later effects in the same task.
 	recorded bool
-	// long says that an attempt may take long: a list of 100,000 Pods or Jobs, or creates that wait for slow webhooks.
+	// long says that an attempt may take long: a search of 100,000 Jobs, or creates that wait for slow webhooks.
 	long bool
+	// lists says that the call lists Pods. It ends with its answer, however many they are: only heartbeats say that it goes on.
+	lists bool
 }
 
 // activity is a kind with what the activity answers.
@@ -57,8 +61,8 @@ var (
 	setSuspend     = activity[protocol.SetSuspendResult]{name: protocol.SetSuspendActivity, work: order.Asked, recorded: true}
 	carryOut       = activity[protocol.JobResult]{name: protocol.CarryOutActivity, work: order.Running, long: true}
 	releaseOrphans = activity[protocol.ReleaseOrphansResult]{name: protocol.ReleaseOrphansActivity, work: order.Over, recorded: true}
-	listPods       = activity[protocol.PodList]{name: protocol.ListPodsActivity, work: order.Asked, recorded: true, long: true}
-	terminatePods  = activity[protocol.PodList]{name: protocol.TerminatePodsActivity, work: order.Asked, recorded: true, long: true}
+	listPods       = activity[protocol.PodList]{name: protocol.ListPodsActivity, work: order.Asked, recorded: true, lists: true}
+	terminatePods  = activity[protocol.PodList]{name: protocol.TerminatePodsActivity, work: order.Asked, recorded: true, lists: true}
 )
 
 // callOptions say how one call differs from others of its kind.
@@ -174,6 +178,9 @@ func (c callOptions) options(ctx workflow.Context, kind kind, summary string) wo
 	}
 	if kind.long {
 		options.StartToCloseTimeout = regularBudget
+	}
+	if kind.lists {
+		options.StartToCloseTimeout, options.ScheduleToCloseTimeout = listTimeout, 0
 	}
 	if kind.name == protocol.StartRunActivity {
 		options.ScheduleToCloseTimeout, options.RetryPolicy.InitialInterval = c.early+startBudget, startRetry

@@ -66,7 +66,8 @@ type runningCronJob struct {
 	runsEnded bool
 	// unread says that the object's status and Jobs are still to be read; overtaken, that they are later than the state.
 	unread, overtaken bool
-	// reset says that Temporal has begun the workflow again, from a point before the object was first read.
+	// reset says that Temporal has begun the workflow again. Whether that was from a point before the object was first read, the
+	// answer to that read tells: a replay of what came before the point has to do what was done then.
 	reset bool
 	// dropped counts how often what was heard was dropped.
 	dropped int
@@ -105,7 +106,6 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		spec:             input.Spec,
 		state:            state,
 		unread:           input.State == nil,
-		overtaken:        input.State == nil && reset,
 		reset:            input.State == nil && reset,
 		looks:            input.Looks,
 	}
@@ -135,14 +135,22 @@ func (c *runningCronJob) begin(ctx workflow.Context) error {
 	return nil
 }
 
-// unreadable waits until the object was read, and reports whether it can't be at present: an update has its answer then.
-func (c *runningCronJob) unreadable(ctx workflow.Context) (bool, error) {
-	err := workflow.Await(ctx, func() bool { return !c.unread || c.gone || c.pause.failures > 0 })
-	return c.unread && !c.gone, err
+// unreadable waits until the object was read, and says why an update can't be carried out: the object can't be read at present, or what
+// was heard before was dropped, since a reset has Temporal send updates again that were carried out.
+func (c *runningCronJob) unreadable(ctx workflow.Context) (why string, err error) {
+	dropped := c.dropped
+	err = workflow.Await(ctx, func() bool { return !c.unread || c.gone || c.pause.failures > 0 })
+	if c.unread && !c.gone {
+		return whyUnreadable, err
+	}
+	if c.dropped != dropped {
+		return askAgain, err
+	}
+	return "", err
 }
 
 func (c *runningCronJob) find(ctx workflow.Context) {
-	request := protocol.FindRunsRequest{CronJob: c.reference, Digest: digest(c.spec), All: true}
+	request := protocol.FindRunsRequest{CronJob: c.reference, Digest: digest(c.spec), All: true, Reset: c.reset}
 	result, err := perform(ctx, findRuns, "find the jobs of "+c.reference.Name, request, callOptions{})
 	switch {
 	case err != nil:
@@ -159,10 +167,10 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 		return
 	}
 	c.pause.reset()
-	c.unread = false
-	if c.reset {
+	c.unread, c.reset = false, false
+	if result.Reset {
 		// Temporal sends the signals again that came after the point to which the workflow was reset.
-		c.reset = false
+		c.overtaken = true
 		c.receiveSignals(ctx)
 	}
 	identity := schedule.Identity{Namespace: c.reference.Namespace, Name: c.reference.Name, UID: c.reference.UID, Created: result.Created}
@@ -277,10 +285,14 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 
 // quiet waits, or continues as new: a failed call leaves the state as it was.
 func (c *runningCronJob) quiet(ctx workflow.Context, until rest) (_ rest, done bool, err error) {
-	if c.mayContinueAsNew(ctx) {
-		return rest{}, true, c.continueAsNew(ctx)
+	if !c.mayContinueAsNew(ctx) {
+		return until, false, nil
 	}
-	return until, false, nil
+	if c.childrenPending() {
+		// No later workflow run hears of them.
+		return rest{}, false, nil
+	}
+	return rest{}, true, c.continueAsNew(ctx)
 }
 
 // evaluated returns the state with scheduled times, recorded anew if they ran out: every replay has the same.
@@ -348,7 +360,7 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 		Looks:            c.looks,
 		Unknown:          c.unknown,
 	}
-	if c.unread && !c.overtaken {
+	if c.unread && !c.overtaken && !c.reset {
 		input.Triggers = schedule.Untried(c.state)
 	} else {
 		input.State = new(c.state.Bounded())

@@ -33,6 +33,7 @@ type cronJobRequest struct {
 type cronJobResult struct {
 	Gone         bool
 	Overtaken    bool
+	Behind       bool
 	CurrentSpec  *schedule.Spec
 	Started      *protocol.StartedJob
 	Missing      bool
@@ -87,7 +88,7 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 		r, err := answer(ctx, asked(request))
 		return protocol.FindRunsResult{
 			Answer: protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
-			Ended:  r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found, Refused: r.NoBackfill,
+			Behind: r.Behind, Ended: r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found, Refused: r.NoBackfill,
 		}, err
 	})
 }

@@ -49,11 +49,12 @@ func (c *runningCronJob) whyNot(asked schedule.BackfillRequest, found schedule.B
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
 	asked := schedule.BackfillRequest(request)
 	asked.Note, asked.By = trimNote(asked.Note), trimNote(asked.By)
-	question := protocol.FindRunsRequest{CronJob: c.reference, Backfill: true}
-	unreadable, err := c.unreadable(ctx)
-	if unreadable || err != nil {
-		return answer, cmp.Or(err, refusedBackfill(whyUnreadable))
+	why, err := c.unreadable(ctx)
+	if why != "" || err != nil {
+		return answer, cmp.Or(err, refusedBackfill(why))
 	}
+	dropped := c.dropped
+	question := protocol.FindRunsRequest{CronJob: c.reference, Basis: c.state.Basis, Backfill: true}
 	result, err := perform(ctx, takesBackfill, "ask "+c.reference.Name+" for a backfill", question, callOptions{})
 	switch {
 	case err != nil:
@@ -62,6 +63,10 @@ func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.Backfil
 		return answer, refusedBackfill("the CronJob is gone")
 	case result.Refused != "":
 		return answer, refusedBackfill(result.Refused)
+	case result.Overtaken && !c.looked(ctx, dropped):
+		return answer, refusedBackfill(whyUnreadable)
+	case c.dropped != dropped:
+		return answer, refusedBackfill(askAgain)
 	case asked.Cancel:
 		for _, backfill := range c.state.Backfills {
 			answer.Cancelled += len(backfill.Times)
@@ -79,6 +84,20 @@ func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.Backfil
 		c.askedBackfills = append(c.askedBackfills, found.Times)
 	}
 	return protocol.BackfillAnswerOf(found.Times, asked.DryRun), nil
+}
+
+// looked has the main loop look at the CronJob, whose status is later than the state: because of a write that is under way, or since
+// the state is of the past, and what was heard is dropped. It reports whether that is known.
+func (c *runningCronJob) looked(ctx workflow.Context, dropped int) bool {
+	asked := false
+	c.asked = append(c.asked, func(time.Time) { c.stale, asked = true, true })
+	// The only error is that of a cancelled workflow, which goes on.
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	_ = workflow.Await(ctx, func() bool {
+		known := asked && !c.stale && !c.unread
+		return known || c.gone || c.dropped != dropped || c.pause.failures+c.behind.failures > 0
+	})
+	return c.dropped != dropped || !c.gone && !c.stale && !c.unread
 }
 
 func refusedBackfill(why string) error {

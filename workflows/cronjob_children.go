@@ -57,6 +57,7 @@ func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, 
 		CronJob:   c.reference.Name,
 		Scheduled: start.Scheduled,
 		Pods:      started.Pods,
+		Late:      started.Late,
 	})
 	c.children = append(c.children, &childRun{run: run, future: future})
 }

@@ -132,6 +132,29 @@ func TestCronJobContinuesAsNewWhileItCannotBegin(t *testing.T) {
 	}
 }
 
+// The end of a run comes to the workflow run that has started it, and to no later one: it is taken before the workflow continues as
+// new, also where it comes while something else is done.
+func TestCronJobContinuesAsNewWithTheEndsOfItsRuns(t *testing.T) {
+	k := newCronJobKube(t)
+	k.runs = []time.Duration{time.Minute}
+	looked := false
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
+		if len(request.Look) == 0 || looked {
+			return nil, nil
+		}
+		looked = true
+		return nil, errors.New("connection refused")
+	}
+	k.after(89800*time.Millisecond, func() {
+		k.environment.SetCurrentHistoryLength(2500)
+		k.send(protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: hello.UID, Name: "hello-by-hand", UID: "by-hand"})
+	})
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Spec: cron("*/5 * * * *", forbid)}))
+	if len(next.State.Active) > 0 || !looked {
+		t.Errorf("looked %t, active %+v", looked, next.State.Active)
+	}
+}
+
 // A workflow that was overtaken and can't read the object carries its state on: without one, the next would not find out that what
 // it hears is of the past.
 func TestCronJobContinuesAsNewWithAStateThatWasOvertaken(t *testing.T) {

@@ -28,6 +28,9 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 		CronJob: c.reference, Digest: digest(c.spec), Basis: c.state.Basis, Find: plan.Find,
 		Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
 	}
+	if plan.Status != nil {
+		request.StatusUntil = c.nextStart(plan.Next, workflow.Now(ctx))
+	}
 	c.behind.reset()
 	result, err := perform(ctx, startRun, summary(plan), request, callOptions{
 		early: max(plan.Start.Scheduled.Sub(workflow.Now(ctx)), 0),

@@ -111,6 +111,9 @@ func (c *runningCronJob) refresh(ctx workflow.Context) {
 		c.unread, c.overtaken = true, true
 		return
 	}
+	if result.Behind {
+		c.state = c.state.StatusUnknown()
+	}
 	c.stale, c.looks = false, c.looks[len(request.Look):]
 	c.takeFound(ctx, result)
 	if !c.gone {

@@ -50,9 +50,9 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 		Note: trimNote(request.Note), Overlap: request.Overlap,
 		Asked: ledger.Asked{By: trimNote(request.By), Through: ledger.ThroughUpdate},
 	}
-	unreadable, err := c.unreadable(ctx)
-	if unreadable || err != nil {
-		return protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: whyUnreadable}, err
+	why, err := c.unreadable(ctx)
+	if why != "" || err != nil {
+		return protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: why}, err
 	}
 	// sequence is the trigger's number; 0 until the main loop has taken it.
 	var sequence int64

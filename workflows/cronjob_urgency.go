@@ -18,16 +18,21 @@ func (c *runningCronJob) beforeNextStart(ctx workflow.Context, state schedule.St
 	options, now := callOptions{givesWay: c.mailbox.steered, alarm: &c.alarm}, workflow.Now(ctx)
 	due, prepare := schedule.NextStart(state, c.spec, now)
 	passed := !state.NextTime(c.spec).Equal(due)
-	switch {
-	case c.behind.failures == 0 && (schedule.NeedsEvaluation(state, c.spec, now) || passed || !due.IsZero() && !now.Before(prepare)):
+	if c.behind.failures == 0 && (schedule.NeedsEvaluation(state, c.spec, now) || passed || !due.IsZero() && !now.Before(prepare)) {
 		options.until = now.Add(spare)
-	case due.IsZero() || prepare.Sub(now) > regularBudget:
-	case now.Before(prepare):
-		options.until = prepare
-	default:
-		options.until = due
+	} else if !due.IsZero() && prepare.Sub(now) <= regularBudget {
+		options.until = c.nextStart(state, now)
 	}
 	return options
+}
+
+// nextStart returns when the next run is to be prepared, or is due where that has come; zero where none is known.
+func (c *runningCronJob) nextStart(state schedule.State, now time.Time) time.Time {
+	due, prepare := schedule.NextStart(state, c.spec, now)
+	if now.Before(prepare) {
+		return prepare
+	}
+	return due
 }
 
 // fellBehind puts off calls that are less urgent than a start, after one that failed or ran out of time. What the workflow is

@@ -85,7 +85,7 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 		state = job.Resume(*input.State, reference.Namespace, reference.Name, reference.UID, workflow.Now(ctx))
 	}
 	state = state.Made(input.Spec, input.Pods, workflow.Now(ctx))
-	if input.Late {
+	if input.Late && input.State == nil {
 		state = state.Awaits(workflow.Now(ctx))
 	}
 	return &runningJob{
@@ -252,7 +252,7 @@ func fits(state job.State) error { return cmp.Or(state.Validate(), state.Fits(ma
 
 func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	input := w.input
-	input.Spec, input.State, input.Pods, input.List, input.Late = w.spec, &w.state, nil, false, false
+	input.Spec, input.State, input.Pods, input.List = w.spec, &w.state, nil, false
 	input.Look, input.Wishes, input.Unknown = w.reasonToLook(), w.wishes, w.unknown
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

@@ -26,9 +26,10 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		Counted: plan.Counted, Base: ptr.To(plan.Base()), Releases: plan.Releases, Handled: plan.Handled, Events: plan.Events,
 	}
 	slow := workflow.Now(ctx).Before(w.slowUntil)
+	left := false
 	options := callOptions{
 		givesWay: w.mailbox.steered, until: plan.Deadline, first: plan.Recorded() || slow,
-		slow: func() { w.slowUntil = workflow.Now(ctx).Add(slowPause) },
+		slow: func() { w.slowUntil, left = workflow.Now(ctx).Add(slowPause), true },
 	}
 	if plan.Bulk() {
 		options.queue = w.cluster.BulkTaskQueue()
@@ -41,9 +42,10 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 	if err == nil {
 		w.record(ctx, plan, result)
 	}
-	// A local attempt that is out of time is left to itself. If no other attempt has asked for the same Pods, they may land yet.
-	if now := workflow.Now(ctx); len(plan.Creates) > 0 && (err != nil || result.Unplanned && now.Sub(began) >= jobLocalBudget) {
-		w.state = w.state.Awaits(now)
+	// A local attempt that is out of time is left to itself, and so is one of a worker that Temporal does not hear.
+	now := workflow.Now(ctx)
+	if len(plan.Creates) > 0 && (err != nil || left || now.Sub(began) >= jobLocalBudget) {
+		w.state = w.state.AwaitsLeft(plan, result.Created, now)
 	}
 	return err
 }
@@ -96,6 +98,7 @@ func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	asked := workflow.Now(ctx)
 	request := protocol.TerminatePodsRequest{
 		Job: w.reference, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate,
+		Verdict: w.state.Verdict, Status: plan.Status, Counted: plan.Counted, Deletes: plan.Deletes,
 		Undecided: w.state.Undecided(), Deleting: w.deleting,
 	}
 	options := callOptions{givesWay: w.mailbox.steered, until: plan.Deadline}
@@ -108,6 +111,8 @@ func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 		return err
 	case list.Matched != nil:
 		w.state = plan.Matched(*list.Matched)
+	case list.Refuted != nil:
+		w.state = job.Apply(plan, *list.Refuted, workflow.Now(ctx))
 	case list.Gone, list.Foreign, list.Unplanned:
 		w.applyObject(protocol.JobResult{Gone: list.Gone, Foreign: list.Foreign, CurrentSpec: list.Spec})
 	default:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -181,4 +182,22 @@ func TestAPodThatGoesWithoutAWordIsMissed(t *testing.T) {
 		kube.remove()
 	})
 	kube.mustEnd(jobSpec(1, 1), job.Deleted)
+}
+
+// TestAListHasAllTheTimeThatItTakes: an API server that takes eight seconds for a page takes long for 100,000 Pods.
+func TestAListHasAllTheTimeThatItTakes(t *testing.T) {
+	kube := newJobKube(t)
+	kube.status = &batchv1.JobStatus{StartTime: new(metav1.NewTime(kube.environment.Now())), Succeeded: 1}
+	var attempt, call, silent time.Duration
+	kube.environment.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		if info.ActivityType.Name == protocol.ListPodsActivity {
+			attempt, call, silent = info.StartToCloseTimeout, info.ScheduleToCloseTimeout, info.HeartbeatTimeout
+		}
+	})
+	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if attempt < time.Hour || call != 0 && call < attempt || silent == 0 || silent > 10*time.Second {
+		t.Errorf("an attempt has %s, the call %s, and a silence may last %s", attempt, call, silent)
+	}
 }

@@ -83,13 +83,30 @@ func (w *runningJob) releaseNextOrphans(ctx workflow.Context) error {
 	return err
 }
 
-// receiveSpec takes the bridge's word that a Job has changed or is new.
+// receiveSpec takes the bridge's word that a Job has changed or is new, and the watch's that creates of its first Pods may land.
 func (w *runningJob) receiveSpec(ctx workflow.Context, received message) {
 	signal, ok := open[protocol.JobSpec](ctx, received)
-	input := signal.Input
-	if ok && w.isAbout(ctx, input.Job, input) && digest(input.Spec) != digest(w.spec) {
-		w.hearOfEdit()
-		w.stale, w.told = true, &input.Spec
+	input, before := signal.Input, w.successor
+	switch {
+	case !ok:
+	case !w.isAbout(ctx, input.Job, input):
+		if before != nil && w.successor.Job == before.Job {
+			// The bridge does not know of such creates.
+			w.successor.Late = w.successor.Late || before.Late
+		}
+	default:
+		w.hearOfFirst(ctx, input.Late)
+		if digest(input.Spec) != digest(w.spec) {
+			w.hearOfEdit()
+			w.stale, w.told = true, &input.Spec
+		}
+	}
+}
+
+// hearOfFirst takes in whether creates of the first Pods may land. It does so once: they are made once, and a writer of Temporal can say it again.
+func (w *runningJob) hearOfFirst(ctx workflow.Context, late bool) {
+	if late && !w.input.Late {
+		w.input.Late, w.state = true, w.state.Awaits(workflow.Now(ctx))
 	}
 }
 

@@ -38,6 +38,7 @@ func run(ctx context.Context, settings config.Bridge) (err error) {
 	if err != nil {
 		return err
 	}
+	go newLosses(p, settings.LeaderElection).watch(ctx)
 	p.Health.Add("caches", b.Ready)
 	p.Started()
 	err = b.Run(ctx)

@@ -11,7 +11,11 @@ import (
 	"ostinato.dev/ostinato/internal/command"
 )
 
-func main() { command.Main(commands.New(calledAs(os.Args[0]), newVersion())) }
+func main() {
+	root := commands.New(calledAs(os.Args[0]), newVersion())
+	root.Version = command.Version()
+	command.Main(root)
+}
 
 // calledAs is the name of the command in its texts: a plugin's as a person types it.
 func calledAs(program string) string {

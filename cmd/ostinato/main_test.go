@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,14 +23,5 @@ func TestAPluginIsCalledByItsTool(t *testing.T) {
 		"/usr/bin/ostinato": "ostinato", "kubectl-ostinato": "kubectl ostinato", "temporal-ostinato": "temporal ostinato", "/tmp/main.test": "ostinato",
 	} {
 		assert.Equal(t, want, calledAs(program))
-	}
-}
-
-func TestVersion(t *testing.T) {
-	for want, info := range map[string]*debug.BuildInfo{
-		"unknown": nil,
-		"v1.2.3":  {Main: debug.Module{Version: "v1.2.3"}},
-	} {
-		assert.Equal(t, want, version(info))
 	}
 }

@@ -42,8 +42,8 @@ const (
 	// defaultSweepRate is how many calls to Temporal a second the sweep makes that ensures a workflow for every object. Rounds
 	// over unfinished objects and reminders take a part of it each.
 	defaultSweepRate = 200
-	// leaseName is in the Role of deploy/base: a bridge may write no other Lease.
-	leaseName = "ostinato-bridge"
+	// Lease is in the Role of deploy/base: a bridge may write no other.
+	Lease = "ostinato-bridge"
 )
 
 // Options are what a Bridge needs.
@@ -141,11 +141,11 @@ func (b *Bridge) elect(ctx context.Context) error {
 	var started atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: settings.Namespace, Name: leaseName},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: settings.Namespace, Name: Lease},
 			Client:     b.Clients.Kubernetes.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 		},
-		Name: leaseName,
+		Name: Lease,
 		// These are the proportions of 15, 10 and 2 s, which Kubernetes' own components have.
 		LeaseDuration:   settings.LeaseDuration,
 		RenewDeadline:   settings.LeaseDuration * 2 / 3,

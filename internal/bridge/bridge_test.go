@@ -279,7 +279,7 @@ func TestNoMessageHoldsATemplate(t *testing.T) {
 
 func TestFollowerSendsNothingAndTakesOver(t *testing.T) {
 	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: leaseName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: Lease},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("other"), LeaseDurationSeconds: ptr.To(int32(1)),
 			RenewTime: &metav1.MicroTime{Time: time.Now()}, AcquireTime: &metav1.MicroTime{Time: time.Now()},
@@ -293,7 +293,7 @@ func TestFollowerSendsNothingAndTakesOver(t *testing.T) {
 
 	w.cancel()
 	w.stopped()
-	released, err := w.native.CoordinationV1().Leases("system").Get(context.Background(), leaseName, metav1.GetOptions{})
+	released, err := w.native.CoordinationV1().Leases("system").Get(context.Background(), Lease, metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Empty(t, *released.Spec.HolderIdentity, "the lease is given back")
 }

@@ -17,9 +17,9 @@ import (
 
 	"ostinato.dev/ostinato/internal/holder"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/starts"
+	"ostinato.dev/ostinato/internal/testing/fake"
 )
 
 // listPage is how many workflows a page of a list has.

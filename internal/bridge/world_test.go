@@ -24,7 +24,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/k8s/fake"
+	"ostinato.dev/ostinato/internal/testing/fake"
 )
 
 // world is a Bridge that leads, between a fake API server and a fake Temporal.

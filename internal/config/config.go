@@ -16,6 +16,8 @@ import (
 // Titles of the groups of flags.
 const (
 	groupServer         = "Server"
+	groupAccess         = "Access"
+	groupData           = "Data"
 	groupTemporal       = "Temporal"
 	groupEncryption     = "Encryption"
 	groupKubernetes     = "Kubernetes"
@@ -39,7 +41,7 @@ func program[S any, P interface {
 }](name, help string, lookup LookupEnv, run func(context.Context, S) error) *cobra.Command {
 	settings := P(new(S))
 	return command.New(&cobra.Command{
-		Use: name, Long: name + " " + help,
+		Use: name, Long: name + " " + help, Version: command.Version(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), *settings) },
 	}, command.Settings{AddFlags: settings.AddFlags, Validate: settings.validate, Environment: environment(lookup)})
 }

@@ -39,11 +39,15 @@ func (t Temporal) validate(p *problems) {
 
 // ClientOptions returns the options of a Temporal client as the SDK's own environment configuration gives them: TEMPORAL_ADDRESS,
 // TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*, TEMPORAL_PROFILE and the profile file. The namespace is filled in when
-// nothing names one. Requests are not compressed: ours are a few hundred bytes, and gzip took 7 % of the worker's processor time.
+// nothing names one. Files of certificates are read anew for each connection. Requests are not compressed: ours are a few hundred bytes, and gzip took 7 % of the worker's processor time.
 func (t Temporal) ClientOptions() (client.Options, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
 		return client.Options{}, fmt.Errorf("read the Temporal settings (TEMPORAL_* variables and profile file): %w", err)
+	}
+	err = renewTLS(&options)
+	if err != nil {
+		return client.Options{}, err
 	}
 	options.HostPort = cmp.Or(options.HostPort, client.DefaultHostPort)
 	options.Namespace = cmp.Or(options.Namespace, client.DefaultNamespace)

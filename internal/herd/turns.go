@@ -15,9 +15,8 @@ const (
 	// patience is how long a turn may last as one of these. What takes longer is most often admission, which hangs for one
 	// namespace and does not keep the API server from the requests of others.
 	patience = time.Second
-	// maxSlow is how many turns that last longer a namespace may have and get another one.
-	maxSlow = 32
-	// maxUnderWay is how many turns there are in all.
+	// maxUnderWay is how many turns there are in all. A namespace may have half as many as are left: however many hang, some are
+	// left for another.
 	maxUnderWay = 256
 )
 
@@ -26,13 +25,10 @@ const (
 type FairSemaphore struct {
 	mutex sync.Mutex
 	line  order.Line[*turn]
-	// free are the places, and underWay all turns: a slow one has no place.
-	free, underWay int
-	// patience is after what time a turn is slow; 0 means never. slow are those turns, by namespace.
-	patience time.Duration
-	slow     map[string]int
-	// maxSlow and maxUnderWay bound the slow ones of a namespace, before it gets another turn, and all turns.
-	maxSlow, maxUnderWay int
+	// free are the places, and left the turns that there may be beside those under way: one that has lasted patience has no place.
+	free, left int
+	// underWay are the turns of each namespace.
+	underWay map[string]int
 }
 
 // turn is one that is waited for or taken.
@@ -42,20 +38,13 @@ type turn struct {
 	called    chan struct{}
 	// aging makes it slow.
 	aging      *time.Timer
-	slow, left bool
-}
-
-// NewFairSemaphore returns a FairSemaphore that so many callers at a time may hold. Namespaces share them by their weights.
-func NewFairSemaphore(places int, weights order.Weights) *FairSemaphore {
-	return &FairSemaphore{line: order.Line[*turn]{Weights: weights}, free: places, maxSlow: 1, maxUnderWay: places}
+	slow, over bool
 }
 
 // NewTurns returns a FairSemaphore for requests to the API server: 64 at a time, and beside them what has lasted a second.
-// A namespace that has 32 of these gets no further turn until one ends. There are at most 256 turns in all.
+// There are at most 256 turns in all, and a namespace gets no further one while it has half as many as are left.
 func NewTurns(weights order.Weights) *FairSemaphore {
-	s := NewFairSemaphore(maxTurns, weights)
-	s.patience, s.slow, s.maxSlow, s.maxUnderWay = patience, map[string]int{}, maxSlow, maxUnderWay
-	return s
+	return &FairSemaphore{line: order.Line[*turn]{Weights: weights}, free: maxTurns, left: maxUnderWay, underWay: map[string]int{}}
 }
 
 // Take waits for a turn, which leave ends. The error is the context's.
@@ -85,51 +74,45 @@ func (t *turn) leave() {
 	s := t.of
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	t.left = true
-	s.underWay--
-	if t.slow {
-		s.slow[t.namespace]--
-		if s.slow[t.namespace] == 0 {
-			delete(s.slow, t.namespace)
-		}
-	} else {
+	t.over = true
+	s.left++
+	if s.underWay[t.namespace]--; s.underWay[t.namespace] == 0 {
+		delete(s.underWay, t.namespace)
+	}
+	if !t.slow {
 		s.free++
 	}
-	if t.aging != nil {
-		t.aging.Stop()
-	}
+	t.aging.Stop()
 	s.call()
-	if s.underWay == 0 {
+	if len(s.underWay) == 0 {
 		s.line.Forget()
 	}
 }
 
-// age gives a turn's place back: it counts against its namespace from now on.
+// age gives a turn's place back.
 func (t *turn) age() {
 	s := t.of
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if t.left {
+	if t.over {
 		return
 	}
 	t.slow = true
-	s.slow[t.namespace]++
 	s.free++
 	s.call()
 }
 
 // call gives free turns to those who are next.
 func (s *FairSemaphore) call() {
-	for s.free > 0 && s.underWay < s.maxUnderWay {
-		next, ok := s.line.NextOf(func(namespace string) bool { return s.slow[namespace] < s.maxSlow })
+	for s.free > 0 {
+		next, ok := s.line.NextOf(func(namespace string) bool { return 2*s.underWay[namespace] < s.left })
 		if !ok {
 			return
 		}
 		s.free--
-		s.underWay++
-		if s.patience > 0 {
-			next.aging = time.AfterFunc(s.patience, next.age)
-		}
+		s.left--
+		s.underWay[next.namespace]++
+		next.aging = time.AfterFunc(patience, next.age)
 		close(next.called)
 	}
 }

@@ -115,23 +115,23 @@ func TestATurnHasAPlaceForASecond(t *testing.T) {
 	})
 }
 
-func TestANamespaceWhoseTurnsAreSlowGetsNoOther(t *testing.T) {
+func TestANamespaceHasHalfOfTheTurnsThatAreLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(NewTurns(order.Weights{}))
 		c.ask("herd", 200)
 		after(time.Second)
-		const most = 64 + 31
-		assert.Equal(t, most, c.taken()["herd"], "the places that its first 31 slow ones give back are its own again")
+		const most = 86
+		assert.Equal(t, most, c.taken()["herd"], "170 are left")
 		after(time.Hour)
 		assert.Equal(t, most, c.taken()["herd"])
 		c.ask("quiet", 100)
-		assert.Equal(t, 64, c.taken()["quiet"], "another has all places")
-		c.end("quiet", 64)
+		assert.Equal(t, 57, c.taken()["quiet"], "113 are left")
+		c.end("quiet", 43)
 		assert.Equal(t, 100, c.taken()["quiet"])
-		c.end("herd", most-32)
-		assert.Equal(t, most, c.taken()["herd"], "32 are slow")
-		c.end("herd", 1)
-		assert.Equal(t, most+64-36, c.taken()["herd"], "31 are slow, and the other has 36 places")
+		c.end("herd", 15)
+		assert.Equal(t, most, c.taken()["herd"], "it has 71, and 128 are left")
+		c.end("quiet", 57)
+		assert.Equal(t, most+15, c.taken()["herd"], "the other has none")
 		c.endAll()
 		assert.Equal(t, map[string]int{"herd": 200, "quiet": 100}, c.taken())
 	})
@@ -148,7 +148,7 @@ func TestTurnsThatLastHaveABound(t *testing.T) {
 		for _, under := range c.underWay() {
 			all += len(under)
 		}
-		assert.Equal(t, 256, all)
+		assert.Less(t, all, 256)
 		c.endAll()
 		for namespace, had := range c.taken() {
 			assert.Equal(t, 20, had, namespace)
@@ -156,16 +156,24 @@ func TestTurnsThatLastHaveABound(t *testing.T) {
 	})
 }
 
-// Other requests may take long, as lists do, and keep their places.
-func TestAPlaceIsKeptWherePatienceHasNoEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(NewFairSemaphore(4, order.Weights{}))
-		c.ask("herd", 5)
-		after(time.Hour)
-		assert.Equal(t, 4, c.taken()["herd"])
-		c.endAll()
-		assert.Equal(t, 5, c.taken()["herd"])
-	})
+// Admission hangs for some namespaces: another has its turn at once, however many they are.
+func TestNamespacesThatHangLeaveRoomForAnother(t *testing.T) {
+	for _, test := range []struct {
+		hang  int
+		apart time.Duration
+	}{{1, 0}, {4, 0}, {12, 0}, {4, 2 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrowd(NewTurns(order.Weights{}))
+			for i := range test.hang {
+				c.ask(fmt.Sprintf("hangs-%d", i), 300)
+				after(test.apart)
+			}
+			after(time.Minute)
+			c.ask("quiet", 10)
+			assert.Equal(t, 10, c.taken()["quiet"], "%+v: %v", test, c.taken())
+			c.endAll()
+		})
+	}
 }
 
 // Whatever comes, hangs and goes: the bounds hold, and nobody waits who may have a turn.
@@ -173,9 +181,9 @@ func TestTurnsAreTakenWhateverHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Rapid asks a *testing.T how long it may take, which has no answer here.
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
-			const places, slow, most = 4, 3, 9
+			const places, most = 4, 9
 			turns := NewTurns(order.Weights{})
-			turns.free, turns.maxSlow, turns.maxUnderWay = places, slow, most
+			turns.free, turns.left = places, most
 			c := newCrowd(turns)
 			names := []string{"a", "b", "c"}
 			asked := map[string]int{}
@@ -190,15 +198,13 @@ func TestTurnsAreTakenWhateverHangs(t *testing.T) {
 				default:
 					after(rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "time"))
 				}
-				young, all, aged := 0, 0, map[string]int{}
+				young, all := 0, 0
 				had, under := c.taken(), c.underWay()
 				for _, name := range names {
 					for _, turn := range under[name] {
 						all++
 						if time.Since(turn.began) < time.Second {
 							young++
-						} else {
-							aged[name]++
 						}
 					}
 				}
@@ -206,11 +212,8 @@ func TestTurnsAreTakenWhateverHangs(t *testing.T) {
 					t.Fatalf("%d turns, %d of them young", all, young)
 				}
 				for _, name := range names {
-					if aged[name] >= slow+places {
-						t.Fatalf("%s has %d slow turns", name, aged[name])
-					}
-					if had[name] < asked[name] && aged[name] < slow && young < places && all < most {
-						t.Fatalf("%s waits with %d slow turns, while %d are young of %d", name, aged[name], young, all)
+					if had[name] < asked[name] && 2*len(under[name]) < most-all && young < places {
+						t.Fatalf("%s waits with %d turns, while %d are young of %d", name, len(under[name]), young, all)
 					}
 				}
 			}

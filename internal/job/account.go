@@ -13,16 +13,21 @@ import (
 func (p *pass) countFinished() {
 	var successes, failures []time.Time
 	var completed, failed []int32
+	verdict := p.state.interim()
+	succeeds := verdict != nil && !verdict.failure()
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		if pod.Fate != Undecided || pod.Asked {
 			continue
 		}
 		fate := pod.finished(p.spec.PodReplacementPolicy)
-		switch {
-		case fate == Undecided:
+		if fate == Undecided {
 			continue
-		case pod.Disowned:
+		}
+		if p.full() {
+			break
+		}
+		if pod.Disowned {
 			pod.Fate = fate
 			continue
 		}
@@ -32,7 +37,8 @@ func (p *pass) countFinished() {
 		if !pod.Removed {
 			p.judge(*pod)
 		}
-		if !p.countable(*pod) {
+		// Pods may have been ended for a success before a status gave them up.
+		if !p.countable(*pod) || succeeds && pod.Deleting && fate != PodSucceeded {
 			pod.Fate = PodUncounted
 			continue
 		}
@@ -62,20 +68,24 @@ func (p *pass) countable(pod Pod) bool {
 
 // countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports whether its index has failed for good.
 func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
-	action := handle(p.spec.PodFailurePolicy, p.state.Namespace, *pod).action
-	ignored := action == batchv1.PodFailurePolicyActionIgnore
+	ignored, fails := p.spec.failsIndex(*pod)
 	fate := PodFailed
 	if ignored {
 		fate = PodIgnored
 	}
 	p.count(pod, fate)
 	p.remember(*pod)
-	if !p.spec.perIndex() {
-		return false
+	if p.spec.perIndex() {
+		p.state.Indexes = p.state.Indexes.failed(*pod, ignored, finished)
 	}
-	p.state.Indexes = p.state.Indexes.failed(*pod, ignored, finished)
-	return action == batchv1.PodFailurePolicyActionFailIndex ||
-		!ignored && pod.Failures >= *p.spec.BackoffLimitPerIndex
+	return fails
+}
+
+// failsIndex reports whether the failure of a Pod is ignored, and whether the Pod's index fails by it for good.
+func (s Spec) failsIndex(pod Pod) (ignored, fails bool) {
+	action := handle(s.PodFailurePolicy, "", pod).action
+	ignored = action == batchv1.PodFailurePolicyActionIgnore
+	return ignored, s.perIndex() && (action == batchv1.PodFailurePolicyActionFailIndex || !ignored && pod.Failures >= *s.BackoffLimitPerIndex)
 }
 
 // announceFailure says why a Pod failed that is being released: by podFailurePolicy, or since it did not start in time.
@@ -93,8 +103,15 @@ func (p *pass) announceFailure(pod Pod) {
 	p.plan.Handled[action]++
 }
 
+// full reports whether this plan counts as many Pods as one releases: the next plan counts the rest (parity 2.11).
+func (p *pass) full() bool {
+	p.capped = p.capped || p.fates == perPlan
+	return p.capped
+}
+
 func (p *pass) count(pod *Pod, fate Fate) {
 	pod.Fate = fate
+	p.fates++
 	switch {
 	case fate == PodFailed:
 		p.state.Failed++
@@ -145,7 +162,7 @@ func (p *pass) release() {
 		if pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided || p.delayed(pod) {
 			continue
 		}
-		if len(p.plan.Releases) == MaxPods {
+		if len(p.plan.Releases) == perPlan {
 			p.capped = true
 			return
 		}
@@ -165,7 +182,7 @@ func (p *pass) prune() {
 	// They may be those of the State that was decided on.
 	p.state.Pods, p.state.Indexes = slices.Clone(p.state.Pods), slices.Clone(p.state.Indexes)
 	p.state.Pods = slices.DeleteFunc(p.state.Pods, func(pod Pod) bool {
-		if pod.Fate == Undecided || !pod.Gone && !pod.Disowned && (!pod.done() || pod.Tracked) {
+		if pod.Fate == Undecided || pod.unstated() || !pod.Gone && !pod.Disowned && (!pod.done() || pod.Tracked) {
 			return false
 		}
 		switch {

@@ -32,7 +32,7 @@ type Delete struct {
 type Release struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Phase is the counted phase, without which the Pod is not released; empty if it is not known to have ended.
+	// Phase is the counted phase; empty if the Pod is not known to have ended, and stays watched.
 	Phase corev1.PodPhase `json:"phase,omitempty"`
 	// Logs asks for the end of the failed Pod's log first (Report.Logs).
 	Logs bool `json:"logs,omitempty"`

@@ -1,7 +1,12 @@
 package job_test
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -20,7 +25,7 @@ func (c *cluster) execute(plan job.Plan) (remembered bool) {
 	if !c.carriedOut(plan, func() []func() { report = job.Report{}; return c.effects(plan, &report) }) {
 		return false
 	}
-	if c.ledger != nil {
+	if c.ledger != nil && len(report.Unseen) == 0 {
 		c.ledger.report(plan, report)
 	}
 	c.state = c.roundTrip(job.Apply(plan, report, c.now))
@@ -67,6 +72,16 @@ func (c *cluster) carriedOut(plan job.Plan, effects func() []func()) bool {
 // terminate ends all Pods that have not ended, and lists what there is then.
 func (c *cluster) terminate(plan job.Plan) (remembered bool) {
 	c.t.Helper()
+	if plan.Terminate == job.TerminateForVerdict {
+		if report, refuted := c.refutes(plan); refuted {
+			c.state = c.roundTrip(job.Apply(plan, report, c.now))
+			if c.ledger != nil {
+				c.ledger.refuted(report)
+			}
+			c.record()
+			return true
+		}
+	}
 	var report job.Report
 	if !c.carriedOut(plan, func() []func() {
 		report = job.Report{}
@@ -76,7 +91,12 @@ func (c *cluster) terminate(plan job.Plan) (remembered bool) {
 				facts = append(facts, pod.fact())
 			}
 		}
-		return c.deletes(plan.Terminate.Targets(facts, nil, nil), &report, func() bool { return true })
+		targets := plan.Terminate.Targets(facts, nil, nil)
+		var effects []func()
+		if plan.Terminate == job.TerminateForVerdict && len(targets) > 0 {
+			effects = append(effects, func() { c.noteVerdict(plan.Next.Verdict) })
+		}
+		return append(effects, c.deletes(targets, &report, func() bool { return true })...)
 	}) {
 		return false
 	}
@@ -88,6 +108,17 @@ func (c *cluster) terminate(plan job.Plan) (remembered bool) {
 	}
 	c.record()
 	return true
+}
+
+// noteVerdict writes a verdict into the status before the first Pod is deleted for it.
+func (c *cluster) noteVerdict(verdict job.Verdict) {
+	condition, err := verdict.Condition(c.now)
+	if err != nil {
+		c.t.Fatalf("no activity notes the verdict: %v", err)
+	}
+	if !job.Decided(c.object()) {
+		c.status.Conditions = append(slices.Clone(c.status.Conditions), condition)
+	}
 }
 
 // readAgain takes in the Job as it is.
@@ -103,6 +134,13 @@ func (c *cluster) readAgain() {
 func (c *cluster) effects(plan job.Plan, report *job.Report) []func() {
 	var effects []func()
 	add := func(effect func()) { effects = append(effects, effect) }
+	why := ""
+	if report.Unseen, why = c.audited(plan); len(report.Unseen) > 0 {
+		return nil
+	}
+	if why != "" {
+		c.t.Fatalf("what the plan counts is refused: %s", why)
+	}
 	if refusal := c.prescribed(plan.Creates); refusal != "" {
 		report.CreateRefused, c.misled = refusal, true
 		return nil
@@ -193,7 +231,10 @@ func (c *cluster) object() *batchv1.Job {
 	}
 	object.Spec.CompletionMode, object.Spec.Suspend = &mode, &c.spec.Suspend
 	object.Spec.Parallelism, object.Spec.Completions = &c.spec.Parallelism, c.spec.Completions
-	object.Spec.SuccessPolicy = c.policy
+	object.Spec.SuccessPolicy, object.Spec.PodFailurePolicy = c.policy, c.spec.PodFailurePolicy
+	object.Spec.BackoffLimit, object.Spec.BackoffLimitPerIndex = &c.spec.BackoffLimit, c.spec.BackoffLimitPerIndex
+	object.Spec.MaxFailedIndexes = c.spec.MaxFailedIndexes
+	object.Spec.Template.Spec.RestartPolicy = c.spec.RestartPolicy
 	object.Spec.ActiveDeadlineSeconds = c.spec.ActiveDeadlineSeconds
 	return object
 }
@@ -294,7 +335,7 @@ func (c *cluster) releasePod(target job.Release, report *job.Report) {
 	switch pod := c.byUID(target.UID); {
 	case pod.gone:
 		report.Vanished = append(report.Vanished, pod.uid)
-	case pod.disowned, target.Phase != "" && pod.phase != target.Phase:
+	case pod.disowned:
 		report.Unexpected = append(report.Unexpected, pod.fact())
 	case pod.stuck:
 		report.Failures = append(report.Failures, job.PodFailure{UID: pod.uid, Message: "the webhook does not answer"})
@@ -305,7 +346,7 @@ func (c *cluster) releasePod(target job.Release, report *job.Report) {
 }
 
 // write is the API server's answer to a status.
-func (c *cluster) write(status batchv1.JobStatus, counted []string) (refusal string) {
+func (c *cluster) write(status batchv1.JobStatus, counted []job.Counted) (refusal string) {
 	c.t.Helper()
 	if c.refuseStatus > 0 {
 		c.refuseStatus--
@@ -323,9 +364,96 @@ func (c *cluster) write(status batchv1.JobStatus, counted []string) (refusal str
 		c.spec.Completions != nil && status.Succeeded < *c.spec.Completions {
 		c.t.Fatalf("Complete with %d of %d completions", status.Succeeded, *c.spec.Completions)
 	}
-	c.status, c.counted, c.byOthers = status, counted, job.ByOthers{}
+	c.status, c.counted, c.byOthers = status, nil, job.ByOthers{}
+	for _, pod := range counted {
+		if !isFinished(status) && pod.Fate != job.Undecided {
+			c.counted = append(c.counted, pod.UID)
+		}
+	}
 	c.writes = append(c.writes, status)
 	return ""
+}
+
+func isFinished(status batchv1.JobStatus) bool {
+	return slices.ContainsFunc(status.Conditions, func(condition batchv1.JobCondition) bool {
+		return condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed
+	})
+}
+
+// audited says what the activity sees otherwise than the plan counts it. Pods that were let go and are the Job's again are unseen.
+func (c *cluster) audited(plan job.Plan) (unseen []string, why string) {
+	if plan.Status == nil {
+		return nil, ""
+	}
+	object, seen, fresh := c.object(), map[string]job.PodFact{}, []job.Counted{}
+	for _, counted := range plan.Counted {
+		if slices.Contains(c.counted, counted.UID) {
+			continue
+		}
+		fresh = append(fresh, counted)
+		pod := c.byUID(counted.UID)
+		if pod.gone {
+			continue
+		}
+		fact := pod.fact()
+		// The activity would refuse it; here it counts as it did when the workflow last heard of it.
+		fact.Disowned, fact.Removed = false, false
+		seen[counted.UID] = fact
+		deleted := slices.ContainsFunc(plan.Deletes, func(target job.Delete) bool { return target.UID == counted.UID })
+		if counted.Shown(object, fact, deleted) {
+			continue
+		}
+		known := find(c.state, counted.UID)
+		// One that is being deleted counts for a verdict, and may have ended since in a way that the policy ignores: a list tells.
+		unheard := counted.Fate == job.PodFailed && fact.Phase == corev1.PodFailed && known.Phase != corev1.PodFailed
+		// One that was given up runs on where neither its delete nor the status with it was taken: the State is made anew.
+		if !unheard && counted.Fate != job.PodUncounted && (!known.PendingFailed || known.Fate == job.Undecided) {
+			return nil, fmt.Sprintf("Pod %+v is %+v", counted, fact)
+		}
+		unseen = append(unseen, counted.UID)
+	}
+	// Where a plan was forgotten the object may lack what the State has, such as indexes: the State is made anew then.
+	if isFinished(c.status) && sameStatus(c.status, *plan.Status) || c.indexed() || c.ledger != nil && c.ledger.crashed {
+		return unseen, ""
+	}
+	return unseen, cmp.Or(job.Unfounded(object, *plan.Status, fresh, seen), job.Forgotten(object, *plan.Status, fresh, seen))
+}
+
+// refutes says what the activity sees otherwise than a verdict has it. The workflow may not have heard that a Pod is gone whose
+// container had been restarted, or that one has started at last.
+func (c *cluster) refutes(plan job.Plan) (report job.Report, refuted bool) {
+	why := ""
+	var facts []job.PodFact
+	lost := false
+	for _, pod := range c.pods {
+		if !pod.gone {
+			facts = append(facts, pod.fact())
+		}
+		if known := find(c.state, pod.uid); known != nil && known.Fate == job.Undecided {
+			lost = lost || pod.gone && known.Phase == corev1.PodFailed
+		}
+	}
+	if job.Decided(c.object()) {
+		return job.Report{}, false
+	}
+	report.NoReason = job.UnfoundedVerdict(c.object(), *plan.Status, plan.Next.Verdict.Reason, facts, c.now)
+	if report.NoReason == "" {
+		if report.Unseen, why = c.audited(plan); len(report.Unseen) > 0 {
+			return report, true
+		}
+		if why != "" {
+			c.t.Fatalf("what the verdict rests on is refused: %s", why)
+		}
+		return job.Report{}, false
+	}
+	restarted := plan.Next.Verdict.Reason == batchv1.JobReasonBackoffLimitExceeded && c.spec.RestartPolicy == corev1.RestartPolicyOnFailure
+	// How a Pod failed that was removed by force nothing shows any more: it counts as failed, and by no rule.
+	failed := plan.Next.Verdict.Reason == batchv1.JobReasonPodFailurePolicy && lost
+	// Where no Pod was deleted for a verdict that was recorded, one that was given up may have started, or the Job was edited.
+	if !failed && !restarted && c.state.Verdict == (job.Verdict{}) {
+		c.t.Fatalf("the verdict is refused: %s", report.NoReason)
+	}
+	return report, true
 }
 
 // sameStatus reports whether a write changes nothing, so that nothing is said of it.

@@ -19,6 +19,11 @@ type Report struct {
 	Unclear   bool `json:"-"`
 	// StatusRefused says why the status was not written, or not for certain; then the releases were not carried out.
 	StatusRefused string `json:"statusRefused,omitempty"`
+	// Unseen are the UIDs of Pods that are not as the status counts them, or run where the plan has others made or ends the Job.
+	// Unfounded says what is counted without a Pod, NoReason what is decided without a reason. With any of them nothing was carried out.
+	Unseen    []string `json:"unseen,omitempty"`
+	Unfounded string   `json:"unfounded,omitempty"`
+	NoReason  string   `json:"noReason,omitempty"`
 	// Logs are the ends of the logs that releases asked for.
 	Logs []PodLog `json:"logs,omitempty"`
 	// Vanished are the UIDs of Pods that a delete or release found gone, and of those that went with their release.
@@ -55,6 +60,8 @@ type PodFailure struct {
 	Unclear bool `json:"unclear,omitempty"`
 	// Released says that the finalizer is gone and the delete failed: the Pod runs on, and is not to be counted.
 	Released bool `json:"released,omitempty"`
+	// Unnoted says that the Job does not name the Pod as counted, so that it was not released: the next status names it.
+	Unnoted bool `json:"unnoted,omitempty"`
 }
 
 // Apply returns the State after a Plan was carried out as the report says. What was refused is planned again later.
@@ -66,6 +73,9 @@ func Apply(plan Plan, report Report, now time.Time) State {
 		}
 		state.ErrorRetry = state.ErrorRetry.refused(retryCap, report.Error, now)
 		return state
+	}
+	if len(report.Unseen) > 0 || report.Unfounded+report.NoReason != "" {
+		return plan.refuted(report, now)
 	}
 	state := plan.Next
 	state.ErrorRetry = Retry{}
@@ -79,12 +89,20 @@ func Apply(plan Plan, report Report, now time.Time) State {
 				pod.Tracked, pod.Announced = false, true
 			}
 		}
+		for _, counted := range plan.Counted {
+			if pod := known[counted.UID]; pod != nil && pod.Fate != Undecided {
+				pod.Stated = true
+			}
+		}
 	}
 	state.takePodReports(plan, report, now)
 	state.takeLogs(report.Logs)
 	state.takeCreated(plan.Creates, report.Created, report.NameTaken)
-	if report.Unclear {
+	switch {
+	case report.Unclear:
 		state = state.Awaits(now).leavesOpen(plan.Creates, report.Created)
+	case plan.first() && report.CreateRefused == "":
+		state.Taken, state.Late = state.Late, time.Time{}
 	}
 	state.NeedsList = state.NeedsList || report.NameTaken || report.Unclear
 	switch {
@@ -111,6 +129,11 @@ func Apply(plan Plan, report Report, now time.Time) State {
 func (r Retry) refused(limit time.Duration, message string, now time.Time) Retry {
 	refusals := r.Refusals + 1
 	return Retry{Refusals: refusals, Until: now.Add(doubled(retryBase, limit, refusals)), Message: message}
+}
+
+// first reports whether the plan makes the Pods that may have been asked for before the workflow began.
+func (p Plan) first() bool {
+	return len(p.Creates) > 0 && len(p.before.Pods) == 0 && p.before.Attempts == 0 && p.before.Listing.IsZero()
 }
 
 // leavesOpen keeps the numbers of the creates that made no Pod, below those that did.

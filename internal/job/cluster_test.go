@@ -234,7 +234,14 @@ func (c *cluster) hear(facts ...job.PodFact) {
 	}
 	c.state = c.roundTrip(c.state.Observe(facts))
 	if c.ledger != nil {
-		c.ledger.hear(facts)
+		heard := slices.Clone(facts)
+		for i := range heard {
+			// A list tells.
+			heard[i].Tracked, heard[i].Removed, heard[i].Disowned = true, false, false
+			known := c.ledger.pods[heard[i].UID]
+			heard[i].Gone = heard[i].Gone && known != nil && !known.fact.Tracked
+		}
+		c.ledger.hear(heard)
 	}
 	c.record()
 }
@@ -258,18 +265,18 @@ func (c *cluster) listed() {
 }
 
 // list is what the ListPods activity answers.
-func (c *cluster) list(undecided []string, rebuild bool) job.List {
+func (c *cluster) list(undecided []job.PodName, rebuild bool) job.List {
 	list := job.List{Counted: c.counted}
 	for _, pod := range c.pods {
 		if pod.gone {
 			continue
 		}
-		asked := slices.Contains(undecided, pod.uid)
-		if pod.disowned && !asked {
+		asked := slices.Contains(undecided, job.PodName{Name: pod.name, UID: pod.uid})
+		if pod.disowned && !asked || pod.terminal() && !pod.tracked && !asked && !rebuild {
 			continue
 		}
 		list.Attempts = max(list.Attempts, pod.attempt)
-		if !pod.terminal() || pod.tracked || asked || rebuild && pod.phase == "Failed" {
+		if !pod.terminal() || pod.tracked || asked || c.indexed() && pod.phase == "Failed" {
 			list.Facts = append(list.Facts, pod.fact())
 		}
 	}
@@ -289,7 +296,7 @@ func (c *cluster) restart() *cluster {
 
 // rebuild makes the State anew from what there is of the Job.
 func (c *cluster) rebuild() {
-	list := c.list(nil, c.indexed())
+	list := c.list(nil, true)
 	if c.ledger != nil {
 		c.ledger.restart(list)
 	}

@@ -3,7 +3,7 @@ package job
 import "time"
 
 const (
-	// MaxPods is how many Pods one plan creates, removes as surplus or releases at most (parity 2.10).
+	// MaxPods is how many Pods one plan counts, creates, removes as surplus or releases at most (parity 2.10).
 	MaxPods = 500
 	// bulkThreshold is up to how many creates and deletes, or releases, a plan is not bulk work.
 	bulkThreshold = 10
@@ -25,6 +25,13 @@ const (
 	// listEvery is how long after a list of the Pods there is another one at the latest.
 	listEvery = time.Hour
 )
+
+// perPlan is MaxPods, or what a test has set.
+var perPlan = MaxPods
+
+// CutPlans has each plan take so many Pods at most in place of MaxPods. Only tests call it, to reach the cut with few Pods; no plan may be
+// made meanwhile.
+func CutPlans(pods int) { perPlan = pods }
 
 // Bulk reports whether a plan changes or releases many Pods. changes counts creates and deletes.
 func Bulk(changes, releases int) bool { return changes > bulkThreshold || releases > bulkThreshold }

@@ -15,7 +15,7 @@ func (p *pass) create(missing int) {
 		// The status comes first: where each plan has a create without an answer, none that creates writes it.
 		return
 	}
-	missing = max(min(missing, MaxPods, MaxStatePods-len(p.state.Pods)), 0)
+	missing = max(min(missing, perPlan, MaxStatePods-len(p.state.Pods)), 0)
 	if p.spec.indexed() {
 		p.createIndexes(missing)
 		return

@@ -30,6 +30,9 @@ func decide(state State, spec Spec, now time.Time, listed bool) Plan {
 	p.state.Pods = slices.Clone(state.Pods)
 	p.state.Conditions = slices.Clone(state.Conditions)
 	p.state.Indexes = slices.Clone(state.Indexes)
+	if slices.ContainsFunc(p.state.Pods, Pod.leavesItsName) {
+		p.state.Late = later(p.state.Late, p.state.Taken)
+	}
 	p.clockPending()
 	switch {
 	case p.waits(p.state.ErrorRetry.Until, WakeErrorRetry):
@@ -49,6 +52,10 @@ func decide(state State, spec Spec, now time.Time, listed bool) Plan {
 	// How a Job has ended is said last.
 	p.plan.Events = p.plan.Events[max(len(p.plan.Events)-event.MaxPerRequest, 0):]
 	p.prune()
+	if p.fates == perPlan && p.plan.Idle() {
+		// Nothing else would bring about the plan that counts the rest.
+		p.wake(now, WakeRest)
+	}
 	_, backoffCap := spec.backoff()
 	p.plan.Next, p.plan.before, p.plan.podRetryCap = p.state, state, max(retryCap, backoffCap)
 	return p.plan
@@ -67,8 +74,9 @@ type pass struct {
 	listed bool
 	// failJob is the message of the FailJob rule that a Pod matches; empty for none.
 	failJob string
-	// capped says that more Pods are to be released than one pass does.
+	// capped says that more Pods are to be counted or released than one pass does. fates are those that it has counted.
 	capped bool
+	fates  int
 }
 
 func (p *pass) sync() {
@@ -95,8 +103,10 @@ func (p *pass) sync() {
 		p.terminate(p.plan.Terminate, Verdict{})
 		return
 	case decided != nil && decided.Reason != batchv1.JobReasonCompletionsReached && p.state.interim() == nil && !p.state.Concluded:
-		// The Pods are ended before the verdict is written.
+		// The Pods are ended before the verdict is written. It is judged before that by what it rests on.
+		status, counted, deletes := p.status(), p.counted(), p.plan.Deletes
 		p.terminate(TerminateForVerdict, *decided)
+		p.plan.Status, p.plan.Counted, p.plan.Deletes = status, counted, deletes
 		return
 	case decided != nil:
 		p.conclude(*decided)
@@ -116,7 +126,7 @@ func (p *pass) completionsReached() *Verdict {
 	if p.spec.Completions != nil {
 		reached = p.state.Succeeded >= *p.spec.Completions
 	}
-	if !reached || p.active() > 0 {
+	if !reached || p.active() > 0 || p.capped {
 		return nil
 	}
 	return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods"}

@@ -22,7 +22,10 @@ func TestAPodThatAForgottenPlanRemovedIsNoFailure(t *testing.T) {
 	removed := d.pods[0]
 	removed.Removed, removed.Deleting, removed.Tracked = true, true, false
 	removed.Version++
+	d.pods[0] = removed
 	d.state = d.state.Observe([]job.PodFact{removed})
+	d.apply(d.decide(), job.Report{Unseen: []string{"pod-1"}})
+	d.listed()
 	plan := d.decide()
 	equal(t, "failed", plan.Status.Failed, 0)
 	equal(t, "replaced", len(plan.Creates), 1)
@@ -198,7 +201,11 @@ func TestAStatusThatMayHaveBeenWrittenIsWrittenAnew(t *testing.T) {
 		d.apply(d.decide(), job.Report{})
 		d.pods = append(d.pods, stranger)
 		d.listed()
+		d.pods[1] = disowned
+		d.now = d.now.Add(time.Second)
 		d.state = d.state.Observe([]job.PodFact{disowned})
+		equal(t, "list", d.decide().List, true)
+		d.listed()
 		equal(t, "status", d.decide().Status != nil, true)
 	})
 }

@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"flag"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -22,9 +23,23 @@ import (
 const (
 	histories    = 10_000
 	historySteps = 30
-	// shards run side by side.
+	// shards are the parts of them, those of one cut side by side.
 	shards = 4
 )
+
+// cuts are how many Pods the plans of the histories take at most. No history has more Pods than a plan takes otherwise.
+var cuts = []int{job.MaxPods, 2}
+
+// cut is that of the plans that are made.
+var cut = job.MaxPods
+
+// cutPlans has plans take few Pods for the length of a test.
+func cutPlans(t *testing.T, to int) {
+	before := cut
+	set := func(pods int) { cut = pods; job.CutPlans(pods) }
+	set(to)
+	t.Cleanup(func() { set(before) })
+}
 
 // The properties of the planner over random histories of a cluster: whatever
 // happens, every Pod is counted once and as the API's rules say, no step wants what
@@ -34,17 +49,22 @@ func TestRandomHistories(t *testing.T) {
 	setFlag(t, "rapid.checks", strconv.Itoa((histories+shards-1)/shards))
 	setFlag(t, "rapid.steps", strconv.Itoa(historySteps))
 	var done atomic.Int64
-	t.Run("shards", func(t *testing.T) {
-		for shard := range shards {
-			t.Run(strconv.Itoa(shard), func(t *testing.T) {
-				t.Parallel()
-				rapid.Check(t, func(t *rapid.T) {
-					runHistory(t)
-					done.Add(1)
-				})
+	for _, cut := range cuts {
+		t.Run(fmt.Sprintf("plans of %d Pods", cut), func(t *testing.T) {
+			cutPlans(t, cut)
+			t.Run("shards", func(t *testing.T) {
+				for shard := range shards / len(cuts) {
+					t.Run(strconv.Itoa(shard), func(t *testing.T) {
+						t.Parallel()
+						rapid.Check(t, func(t *rapid.T) {
+							runHistory(t)
+							done.Add(1)
+						})
+					})
+				}
 			})
-		}
-	})
+		})
+	}
 	t.Logf("%d histories", done.Load())
 }
 

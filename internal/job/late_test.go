@@ -84,6 +84,38 @@ func TestAJobWaitsForCreatesThatMayLand(t *testing.T) {
 	equal(t, "conditions", conditionsOf(*d.decide().Status), []string{"FailureTarget/BackoffLimitExceeded", "Failed/BackoffLimitExceeded"})
 }
 
+// TestACreateMayLandOnceItsNameIsFree: another attempt has made the Pod under the same name.
+func TestACreateMayLandOnceItsNameIsFree(t *testing.T) {
+	for name, test := range map[string]struct {
+		goes bool
+		want []string
+	}{
+		"the Pod is there": {false, []string{"SuccessCriteriaMet/CompletionsReached", "Complete/CompletionsReached"}},
+		"the Pod is gone":  {true, []string{"SuccessCriteriaMet/CompletionsReached"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, specOf(1, 2))
+			d.state = d.state.AwaitsLeft(job.Plan{}, nil, start)
+			d.state = d.state.Observe([]job.PodFact{d.end(1, "Succeeded")})
+			plan := d.decide()
+			d.release("pod-1")
+			d.apply(plan, job.Report{Created: []job.CreatedPod{{Name: plan.Creates[0].Name, UID: uidOf(2)}}})
+			d.pods = append(d.pods, job.PodFact{Name: plan.Creates[0].Name, UID: uidOf(2), Attempt: 2, Tracked: true, Version: 1})
+			if test.goes {
+				d.pods[0].Gone = true
+				d.pods[0].Version++
+				d.state = d.state.Observe(d.pods[:1])
+			}
+			d.apply(d.decide(), job.Report{})
+			d.state = d.state.Observe([]job.PodFact{d.end(2, "Succeeded")})
+			equal(t, "conditions", conditionsOf(*d.decide().Status), test.want)
+			d.apply(d.decide(), job.Report{})
+			d.now = start.Add(40 * time.Second)
+			equal(t, "list", d.decide().List, test.goes)
+		})
+	}
+}
+
 // TestASuspendedJobLooksForCreatesThatMayLand: an edit came while they were under way.
 func TestASuspendedJobLooksForCreatesThatMayLand(t *testing.T) {
 	d := emptyDesk(t, specOf(2, 2))

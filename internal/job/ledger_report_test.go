@@ -3,6 +3,7 @@ package job_test
 import (
 	"maps"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -145,6 +146,24 @@ func (l *ledger) report(plan job.Plan, report job.Report) {
 
 func deletes(plan job.Plan, uid string) bool {
 	return slices.ContainsFunc(plan.Deletes, func(target job.Delete) bool { return target.UID == uid })
+}
+
+// refuted takes in that no verdict stands. What was heard of the Pods that are not counted is dropped, and a list tells again.
+func (l *ledger) refuted(report job.Report) {
+	l.decided = ruling{}
+	for _, known := range l.open() {
+		if known.fate != job.Undecided {
+			continue
+		}
+		fact, heard := &known.fact, !known.active() || known.pendingOver || known.fact.Restarts > 0
+		if heard && (report.NoReason != "" || slices.Contains(report.Unseen, fact.UID)) {
+			fact.Phase, fact.Version, fact.Deleting, fact.Gone = "", 0, false, false
+			fact.Exits, fact.Conditions, fact.Finished = nil, nil, time.Time{}
+		}
+		// One that was given up, and deleted for that, by an earlier attempt stays so.
+		pod := find(l.c.state, fact.UID)
+		known.pendingOver, fact.Restarts = known.pendingOver && pod != nil && pod.PendingFailed, 0
+	}
 }
 
 // released counts what is said of a Pod once.

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -40,6 +41,9 @@ type ledger struct {
 	// over, or forgot indexes. crashed is set when a plan was forgotten: what is said of
 	// a Pod once is said again then, or not at all.
 	inexact, crashed bool
+	// counts is how many Pods the last plan counted, full says that one takes no more and that there are some.
+	counts int
+	full   bool
 }
 
 // entry is what the workflow knows of a Pod. Closed ones are accounted for.
@@ -165,7 +169,7 @@ func (l *ledger) plan(plan job.Plan) {
 		verdict, early = l.complete(plan), false
 	}
 	if verdict != (ruling{}) {
-		l.conclude(verdict)
+		l.conclude(plan, verdict)
 		if early {
 			l.decided = verdict
 		}
@@ -190,17 +194,25 @@ func (l *ledger) open() []*entry {
 			open = append(open, known)
 		}
 	}
+	// A plan takes the first attempts first.
+	slices.SortStableFunc(open, func(a, b *entry) int {
+		x, y := l.c.byUID(a.fact.UID), l.c.byUID(b.fact.UID)
+		return cmp.Or(cmp.Compare(x.attempt, y.attempt), cmp.Compare(x.name, y.name))
+	})
 	return open
 }
 
 // count decides on every Pod that has ended, or counts as if it had.
 func (l *ledger) count() {
 	var successes, failures []time.Time
-	l.failJob = false
+	l.failJob, l.full, l.counts = false, false, 0
 	done, failed := map[int32]bool{}, map[int32]bool{}
 	for _, known := range l.open() {
 		fact := known.fact
-		ended := fact.Ended() || known.pendingOver || fact.Deleting && l.c.spec.PodReplacementPolicy != batchv1.Failed
+		ended := l.finished(known)
+		if l.full = l.counts == cut && known.fate == job.Undecided && !known.asked && (ended || fact.Disowned); l.full {
+			break
+		}
 		if known.fate == job.Undecided && !fact.Disowned && !fact.Removed && l.action(known) == batchv1.PodFailurePolicyActionFailJob {
 			l.failJob = true
 		}
@@ -209,10 +221,11 @@ func (l *ledger) count() {
 		case fact.Disowned:
 			known.fate = job.PodUncounted
 		case !ended:
-		case !l.countable(known):
+		case !l.countable(known), l.recorded().interim == batchv1.JobSuccessCriteriaMet && fact.Deleting && fact.Phase != corev1.PodSucceeded:
 			known.fate = job.PodUncounted
 		case fact.Phase == corev1.PodSucceeded:
 			known.fate = job.PodSucceeded
+			l.counts++
 			successes = append(successes, l.finish(known))
 			if !l.c.indexed() {
 				l.succeeded++
@@ -220,6 +233,7 @@ func (l *ledger) count() {
 				done[*fact.Index] = true
 			}
 		default:
+			l.counts++
 			failures = append(failures, l.finish(known))
 			l.remembered[fact.UID] = true
 			action := l.action(known)
@@ -246,6 +260,11 @@ func (l *ledger) count() {
 	if l.c.indexed() {
 		l.succeeded = int32(len(l.completed))
 	}
+}
+
+// finished reports whether a Pod has ended, or counts as if it had.
+func (l *ledger) finished(known *entry) bool {
+	return known.fact.Ended() || known.fact.Deleting && (known.pendingOver || l.c.spec.PodReplacementPolicy != batchv1.Failed)
 }
 
 func (l *ledger) countable(known *entry) bool {
@@ -276,9 +295,10 @@ func (l *ledger) expirePending(plan job.Plan) {
 	l.clockPending()
 	for _, known := range l.open() {
 		fact := known.fact
-		starts := fact.Phase == "" || fact.Phase == corev1.PodPending && fact.Pending != ""
+		starts := fact.Phase == "" && !l.c.state.Doubt || fact.Phase == corev1.PodPending && fact.Pending != ""
 		overdue := !l.c.now.Before(known.since.Add(limit))
-		if !halted && known.active() && known.fate == job.Undecided && starts && overdue && !l.waits(known) {
+		full := len(plan.Deletes) == cut && !deletes(plan, fact.UID)
+		if !halted && !full && known.active() && known.fate == job.Undecided && starts && overdue && !l.waits(known) {
 			if fact.Phase == "" {
 				l.c.t.Fatalf("Pod %s is given up without having been looked at", fact.Name)
 			}
@@ -320,19 +340,26 @@ func (l *ledger) manage(plan job.Plan) {
 }
 
 // conclude decides on all Pods that are left (parity 2.11).
-func (l *ledger) conclude(verdict ruling) {
+func (l *ledger) conclude(plan job.Plan, verdict ruling) {
 	for _, known := range l.open() {
+		counts := verdict.interim == batchv1.JobFailureTarget && l.countable(known)
 		switch {
 		case known.fate != job.Undecided:
-		case verdict.interim == batchv1.JobFailureTarget && l.countable(known) && l.matching(known) == batchv1.PodFailurePolicyActionIgnore:
+		case l.full && l.finished(known):
+			known.asked = false
+		case !counts:
+			known.fate, known.asked = job.PodUncounted, false
+		case l.counts == cut:
+			l.full, known.asked = true, false
+		case l.matching(known) == batchv1.PodFailurePolicyActionIgnore:
 			known.fate, known.asked = job.PodIgnored, false
-		case verdict.interim == batchv1.JobFailureTarget && l.countable(known):
+			l.counts++
+		default:
 			known.fate, known.asked = job.PodFailed, false
 			l.failed++
-		default:
-			known.fate, known.asked = job.PodUncounted, false
+			l.counts++
 		}
-		if known.active() {
+		if deletes(plan, known.fact.UID) {
 			known.fact.Deleting = true
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // released are in it only if the State asks for them (Undecided).
 type List struct {
 	Facts []PodFact `json:"pods"`
-	// Attempts is the highest number of any of the Job's Pods, those not in Facts included.
+	// Attempts is the highest number of any Pod that was read, those not in Facts included.
 	Attempts int64 `json:"attempts,omitempty"`
 	// Counted are the UIDs of Pods that the status counts and that carry the finalizer (names.CountedAnnotation).
 	Counted []string `json:"counted,omitempty"`
@@ -27,10 +27,10 @@ type List struct {
 
 // Short returns the list with the places of Pods that a suspension has removed instead of their facts: there may be
 // thousands. Restarts, which count for the backoffLimit, keep theirs, and the caller knows the rest.
-func (l List) Short(undecided []string) List {
+func (l List) Short(undecided []PodName) List {
 	places := make(map[string]int32, len(undecided))
-	for place, uid := range undecided {
-		places[uid] = int32(place)
+	for place, pod := range undecided {
+		places[pod.UID] = int32(place)
 	}
 	var removed []int32
 	l.Facts = slices.DeleteFunc(slices.Clone(l.Facts), func(fact PodFact) bool {
@@ -62,7 +62,7 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 	state := State{
 		Namespace: before.Namespace, Name: before.Name, UID: before.UID,
 		Attempts: max(list.Attempts, before.Attempts), Indexes: before.Indexes.numbers(), Dropped: before.Dropped,
-		Late: before.Late, Evidence: before.Evidence, EvidenceOmitted: before.EvidenceOmitted, Announced: before.Announced,
+		Late: later(before.Late, before.Taken), Evidence: before.Evidence, EvidenceOmitted: before.EvidenceOmitted, Announced: before.Announced,
 		CreateRetry: before.CreateRetry, StatusRetry: before.StatusRetry,
 		Succeeded: status.Succeeded, Failed: status.Failed,
 	}.takeStatus(status)
@@ -126,11 +126,15 @@ func (s State) Listed(list List, asked time.Time) State {
 	for _, fact := range list.Facts {
 		listed[fact.UID] = true
 	}
-	s = s.Observe(list.Facts).takePods(list.Facts)
+	s = s.merge(list.Facts).takePods(list.Facts)
 	s.Attempts = max(s.Attempts, list.Attempts)
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		pod.Gone = pod.Gone || !listed[pod.UID]
+		if pod.Doubted && !listed[pod.UID] && pod.Fate == Undecided {
+			pod.Fate = PodUncounted
+		}
+		pod.Doubted = false
 		// A removal may have landed after a list.
 		if removed := pod.active() && pod.Removed && !pod.Tracked && pod.Fate == Undecided; pod.Asked || removed {
 			s.resolve(pod, listed[pod.UID])
@@ -138,6 +142,9 @@ func (s State) Listed(list List, asked time.Time) State {
 	}
 	if !asked.Before(s.Late) {
 		s.Late = time.Time{}
+	}
+	if !asked.Before(s.Taken) {
+		s.Taken = time.Time{}
 	}
 	s.Listing, s.NeedsList, s.Doubt, s.ErrorRetry = asked, false, false, Retry{}
 	return s

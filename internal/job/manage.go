@@ -23,7 +23,7 @@ func (p *pass) manage() {
 			}
 		}
 		return
-	case len(p.plan.Deletes) > 0:
+	case len(p.plan.Deletes) > 0, p.capped:
 		// Pods that did not start in time, say, go first; creates wait for the next plan.
 		return
 	case p.spec.Suspend:
@@ -41,16 +41,18 @@ func (p *pass) manage() {
 	// No other Pod goes in the place of one whose delete has failed.
 	surplus = slices.DeleteFunc(surplus, func(i int) bool { return p.delayed(p.state.Pods[i]) })
 	switch {
-	case len(surplus) > 0 && !p.listed:
+	case len(surplus) > 0 && !p.listed && !p.state.Removing:
 		// One that has succeeded is counted instead, and readiness decides which of them go.
 		p.plan.List = true
 		return
 	case len(surplus) > 0:
-		for _, i := range surplus[:min(len(surplus), MaxPods)] {
+		for _, i := range surplus[:min(len(surplus), perPlan)] {
 			p.remove(&p.state.Pods[i])
 		}
+		p.state.Removing = len(surplus) > perPlan
 		return
 	}
+	p.state.Removing = false
 	missing := want - active
 	if p.spec.PodReplacementPolicy == batchv1.Failed {
 		missing -= p.terminating()

@@ -9,18 +9,36 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Observe merges facts into the State. It is a join: facts may come in any order, late, and more than once, and the
-// result is the same. No fact brings a Pod that is not in the State, since anybody who may write to Temporal may have
-// made it up: where one says that such a Pod carries the finalizer, a list tells.
+// Observe takes in the facts of a signal, which a writer of Temporal may have made up. What follows from an end is
+// judged before it is carried out (Counted). A list tells what nothing judges: whether there is a Pod that is not in the State,
+// whose it is, whether it carries the finalizer or was removed, and whether one that was not released is gone: it would be forgotten,
+// and counted again if it is not so.
 func (s State) Observe(facts []PodFact) State {
+	known := byUID(s.Pods)
+	facts = slices.Clone(facts)
+	for i := range facts {
+		fact, pod := &facts[i], known[facts[i].UID]
+		if pod == nil {
+			s.Doubt = s.Doubt || fact.Tracked && !fact.Disowned
+		} else {
+			// Without its finalizer it may go unseen.
+			s.Doubt = s.Doubt || fact.Disowned || pod.Tracked && (fact.Gone || fact.Deleting && !fact.Ended() && !fact.Tracked)
+			fact.Gone = fact.Gone && !pod.Tracked
+		}
+		fact.Tracked, fact.Disowned, fact.Removed = true, false, false
+	}
+	return s.merge(facts)
+}
+
+// merge merges facts about known Pods into the State. It is a join: facts may come in any order, late, and more than once, and the
+// result is the same.
+func (s State) merge(facts []PodFact) State {
 	s.Pods = slices.Clone(s.Pods)
 	known := byUID(s.Pods)
 	for _, fact := range facts {
 		s.Unanswered = s.Unanswered || fact.Disowned
 		if pod := known[fact.UID]; pod != nil {
 			pod.take(fact)
-		} else if fact.Tracked && !fact.Disowned {
-			s.Doubt = true
 		}
 	}
 	sortPods(s.Pods)

@@ -12,10 +12,11 @@ import (
 const PendingDeadlineExceeded = "PendingDeadlineExceeded"
 
 // pendingDue returns when a Pod must have started; ok is false for one that has, or may wait for ever.
-// Pods of a Job that is suspended, being deleted or decided upon end in another way.
+// Pods of a Job that is suspended, being deleted or decided upon end in another way. One of which nothing is known any more
+// (unheard) may have started: the list that is to come tells.
 func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
 	if p.spec.PendingDeadlineSeconds <= 0 || p.spec.Suspend || p.spec.Deleting || p.state.interim() != nil ||
-		pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided ||
+		pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided || pod.Phase == "" && p.state.Doubt ||
 		!pod.Started.IsZero() || pod.Phase != "" && pod.Phase != corev1.PodPending || pod.Phase == corev1.PodPending && pod.Pending == "" {
 		return time.Time{}, false
 	}

@@ -18,13 +18,14 @@ type Plan struct {
 	// Judge are the completed indexes by which to evaluate spec.successPolicy first; if they
 	// meet a rule, nothing else is carried out (Matched). Empty for none.
 	Judge Indexes
-	// Creates and Deletes are never both set.
+	// Creates and Deletes are never both set. With Terminate, Deletes are Pods that count as failed since they have not started.
 	Creates []Create
 	Deletes []Delete
-	// Status is the complete status to write; nil when nothing in it changed.
+	// Status is the complete status to write; nil when nothing in it changed. With Terminate it is what the verdict rests on, and is
+	// not written.
 	Status *batchv1.JobStatus
-	// Counted are the UIDs of the Pods that Status counts and that carry the finalizer; empty where it ends the Job.
-	Counted []string
+	// Counted are the Pods that Status counts and that no other did, or that carry the finalizer.
+	Counted []Counted
 	// Releases follow the status: their Pods' fate is recorded in Next.
 	Releases []Release
 	// Handled counts the Pods among Releases that a rule of podFailurePolicy matches, by its action.
@@ -70,6 +71,8 @@ const (
 	WakePending WakeReason = "pending deadline"
 	// WakePodRetry: a delete or release of a Pod failed.
 	WakePodRetry WakeReason = "pod retry"
+	// WakeRest: more Pods have ended than one plan counts.
+	WakeRest WakeReason = "more Pods have ended"
 	// WakeList: the Pods are to be listed.
 	WakeList WakeReason = "pod list"
 )

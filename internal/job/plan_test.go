@@ -275,7 +275,7 @@ func TestPodThatWasLetGoIsTakenBack(t *testing.T) {
 	equal(t, "replaced", len(c.creates), 2)
 	c.pods[0].disowned, c.pods[0].tracked = false, true
 	c.changed(c.pods[0])
-	c.deliver().settle()
+	c.deliver().pass(time.Second).settle()
 	equal(t, "the younger is surplus", c.removed, []string{c.pods[1].uid})
 	c.drain().succeed(1).deliver().settle()
 	equal(t, "status", counts(c.status), [5]int32{0, 0, 0, 1, 0})

@@ -25,22 +25,19 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 		if pod == nil {
 			continue
 		}
-		_, deleted := deletes[fact.UID]
-		switch {
-		case deleted && planned != nil && !fact.Disowned:
+		if _, deleted := deletes[fact.UID]; deleted && planned != nil && !fact.Disowned {
 			// It was to be removed uncounted and had ended: the next plan counts it.
 			*pod = *planned
-		case !deleted && !fact.Disowned:
-			// It was counted as ended and has not ended: a fact was false, so the State can't be trusted.
-			s.Rebuild = true
-			pod.Tracked = fact.Tracked
-			continue
 		}
 		pod.PodFact = join(pod.PodFact, fact.plausible())
 	}
 	for _, failure := range report.Failures {
 		pod, planned := known[failure.UID], before[failure.UID]
 		if pod == nil {
+			continue
+		}
+		if failure.Unnoted {
+			pod.Tracked, s.Unanswered = true, true
 			continue
 		}
 		target, deleted := deletes[failure.UID]
@@ -71,7 +68,7 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 func (p *pass) delayed(pod Pod) bool { return p.waits(pod.Retry.Until, WakePodRetry) }
 
 // mayDelete reports whether this plan has room for the delete of a Pod that has not just failed.
-func (p *pass) mayDelete(pod Pod) bool { return len(p.plan.Deletes) < MaxPods && !p.delayed(pod) }
+func (p *pass) mayDelete(pod Pod) bool { return len(p.plan.Deletes) < perPlan && !p.delayed(pod) }
 
 // failing says in words which Pods the API server would not delete or release.
 func (p *pass) failing() string {
@@ -92,15 +89,29 @@ func (p *pass) failing() string {
 	return text
 }
 
-// counted lists the Pods that the status counts and that carry the finalizer; none once the Job has ended.
-func (s State) counted() []string {
-	if s.terminal() != nil {
-		return nil
+// counted lists the Pods that the status counts, those of this plan first, and before others that carry the finalizer. Pods that end
+// without a valid index are among them, to be released, and those that count as terminating. When the Job is deleted or has
+// succeeded it takes in no counts, and the rest is released as it is.
+func (p *pass) counted() []Counted {
+	verdict := p.state.decided()
+	closed := p.spec.Deleting || verdict != nil && !verdict.failure()
+	var fresh, others []Counted
+	for _, pod := range p.state.Pods {
+		counted := Counted{pod.Name, pod.UID, pod.Fate}
+		tracked := pod.Tracked && !pod.Gone && !pod.Disowned
+		switch {
+		case pod.unstated(), pod.Fate == Undecided && pod.terminating() && !closed:
+			fresh = append(fresh, counted)
+		case tracked && pod.Fate != Undecided && (pod.Fate != PodUncounted || !closed):
+			others = append(others, counted)
+		}
 	}
-	return s.uids(func(pod Pod) bool {
-		return pod.Tracked && !pod.Gone && !pod.Disowned && (pod.Fate == PodSucceeded || pod.Fate == PodFailed || pod.Fate == PodIgnored)
-	})
+	counted := append(fresh, others...)
+	return counted[:min(len(counted), MaxCounted)]
 }
+
+// unstated reports whether the Pod is in the counters of the State, and in no status yet.
+func (p Pod) unstated() bool { return !p.Stated && (p.Fate == PodSucceeded || p.Fate == PodFailed) }
 
 // takeCounted gives the Pods their fate that the Job's status counts already.
 func (s *State) takeCounted(uids []string) {
@@ -109,9 +120,12 @@ func (s *State) takeCounted(uids []string) {
 		if pod.Fate != Undecided || !slices.Contains(uids, pod.UID) {
 			continue
 		}
-		pod.Fate = PodFailed
+		pod.Fate, pod.Stated = PodFailed, true
 		if pod.Phase == corev1.PodSucceeded {
 			pod.Fate = PodSucceeded
+		} else if pod.active() {
+			// It was given up, or was to be removed, and its delete has failed.
+			pod.Fate, pod.Asked = PodUncounted, true
 		}
 	}
 }

@@ -13,20 +13,14 @@ import (
 
 // Prescribed judges creates by the Job object, since anybody who may write to Temporal may have made them up. It returns
 // why the Job prescribes no such Pods, or "". With count the object alone can't tell, and running Pods are to be counted
-// (TooMany): it can where attempts, from which names are made, follow those of the counted Pods within parallelism,
-// since repeated creates make no more Pods than that. Names of earlier attempts, or of an index, may be free again.
+// (TooMany): it can where attempts, from which names are made, are no more than are to run, since there are no more names than that.
 func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count bool, refusal string) {
 	spec, status := SpecOf(object), object.Status
 	if refusal := closedForCreates(spec, status, now); refusal != "" {
 		return false, refusal
 	}
-	succeeded := status.Succeeded
-	if spec.indexed() {
-		// Of a Job that was scaled down status.succeeded may hold more (reportedSuccesses).
-		succeeded = ParseIndexes(status.CompletedIndexes).Below(ptr.Deref(spec.Completions, 0)).Len()
-	}
-	limit := spec.wanted(succeeded, 0)
-	if len(creates) > int(limit) {
+	limit := spec.most(status)
+	if len(creates) > limit {
 		return false, fmt.Sprintf("the Job is to have %d Pods at a time, and %d were to be created", limit, len(creates))
 	}
 	over := ParseIndexes(status.CompletedIndexes).Union(ParseIndexes(ptr.Deref(status.FailedIndexes, "")))
@@ -42,10 +36,19 @@ func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count boo
 		if create.Index != nil && over.Contains(*create.Index) {
 			return false, fmt.Sprintf("index %d is over", *create.Index)
 		}
-		counted := int64(status.Succeeded) + int64(status.Failed)
-		count = count || create.Index != nil || create.Attempt <= counted || create.Attempt > counted+int64(spec.Parallelism)
+		count = count || create.Index != nil || create.Attempt > int64(limit)
 	}
 	return count, ""
+}
+
+// most is how many Pods of a Job with this status are to run at a time, where new ones are made.
+func (s Spec) most(status batchv1.JobStatus) int {
+	succeeded := status.Succeeded
+	if s.indexed() {
+		// Of a Job that was scaled down status.succeeded may hold more (reportedSuccesses).
+		succeeded = ParseIndexes(status.CompletedIndexes).Below(ptr.Deref(s.Completions, 0)).Len()
+	}
+	return int(s.wanted(succeeded, 0))
 }
 
 // closedForCreates says why the Job takes no Pods at all.
@@ -86,13 +89,14 @@ func (s Spec) misnamed(object *batchv1.Job, create Create) string {
 	return ""
 }
 
-// TooMany says why creates would make more Pods than the Job is to have beside the running ones, in all or of an index.
+// TooMany says why creates would make more Pods than the Job is to have beside the running ones, in all or of an index. Where the
+// replacement policy waits for the end of what is replaced, Pods that are being deleted are among those in all.
 func TooMany(object *batchv1.Job, creates []Create, running []PodFact) string {
-	spec := SpecOf(object)
+	limit := SpecOf(object).most(object.Status)
 	total, byIndex := map[string]bool{}, map[int32]string{}
 	for _, pod := range running {
 		total[pod.Name] = true
-		if pod.Index != nil {
+		if pod.Index != nil && !pod.Deleting {
 			byIndex[*pod.Index] = pod.Name
 		}
 	}
@@ -106,8 +110,8 @@ func TooMany(object *batchv1.Job, creates []Create, running []PodFact) string {
 		}
 		byIndex[*create.Index] = create.Name
 	}
-	if len(total) <= int(spec.Parallelism) {
+	if len(total) <= limit {
 		return ""
 	}
-	return fmt.Sprintf("the Job is to have %d Pods at a time; with %d that were to be created there would be %d", spec.Parallelism, len(creates), len(total))
+	return fmt.Sprintf("the Job is to have %d Pods at a time; with %d that were to be created there would be %d", limit, len(creates), len(total))
 }

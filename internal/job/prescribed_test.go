@@ -75,14 +75,15 @@ func TestPrescribed(t *testing.T) {
 		count   bool
 		refusal string
 	}{
-		"the first Pods":                     {object: prescribing(), creates: attempts(1, 2, 3)},
-		"one after another":                  {object: prescribing(counted(1, 2)), creates: attempts(4, 5, 6)},
-		"Pods that were not counted between": {object: prescribing(), creates: attempts(4), count: true},
-		"an attempt that is counted already": {object: prescribing(counted(1, 2)), creates: attempts(3), count: true},
-		"indexes":                            {object: prescribing(byIndex), creates: []job.Create{ofIndex(0, 1), ofIndex(4, 2)}, count: true},
-		"an index again":                     {object: prescribing(byIndex, counted(0, 1)), creates: []job.Create{ofIndex(0, 2)}, count: true},
-		"before the deadline":                {object: prescribing(active(61)), creates: attempts(1)},
-		"a work queue":                       {object: prescribing(func(object *batchv1.Job) { object.Spec.Completions = nil }), creates: attempts(1, 2, 3)},
+		"the first Pods":                        {object: prescribing(), creates: attempts(1, 2, 3)},
+		"one after another":                     {object: prescribing(counted(1, 2)), creates: attempts(4, 5, 6), count: true},
+		"Pods that were not counted between":    {object: prescribing(), creates: attempts(4), count: true},
+		"a number beyond those that are to run": {object: prescribing(counted(4, 0)), creates: attempts(2), count: true},
+		"an attempt that is counted already":    {object: prescribing(counted(1, 2)), creates: attempts(3)},
+		"indexes":                               {object: prescribing(byIndex), creates: []job.Create{ofIndex(0, 1), ofIndex(4, 2)}, count: true},
+		"an index again":                        {object: prescribing(byIndex, counted(0, 1)), creates: []job.Create{ofIndex(0, 2)}, count: true},
+		"before the deadline":                   {object: prescribing(active(61)), creates: attempts(1)},
+		"a work queue":                          {object: prescribing(func(object *batchv1.Job) { object.Spec.Completions = nil }), creates: attempts(1, 2, 3)},
 		"a condition that is not true": {object: prescribing(func(object *batchv1.Job) {
 			object.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}}
 		}), creates: attempts(1)},
@@ -139,14 +140,17 @@ func TestTooMany(t *testing.T) {
 		return list
 	}
 	for name, test := range map[string]struct {
-		creates []job.Create
-		running []job.PodFact
-		refused bool
+		creates   []job.Create
+		running   []job.PodFact
+		succeeded int32
+		refused   bool
 	}{
 		"none runs":                          {creates: attempts(7, 8, 9)},
 		"as many as there is room for":       {creates: attempts(8, 9), running: named(attempts(1))},
 		"those that run are created again":   {creates: attempts(1, 2, 3), running: named(attempts(1, 2, 3))},
 		"one more than there is room for":    {creates: attempts(8, 9), running: named(attempts(1, 2)), refused: true},
+		"as many as are to succeed":          {creates: attempts(8), running: named(attempts(7)), succeeded: 3},
+		"one more than are to succeed":       {creates: attempts(8), running: named(attempts(7)), succeeded: 4, refused: true},
 		"another index runs":                 {creates: []job.Create{ofIndex(0, 8)}, running: named([]job.Create{ofIndex(1, 7)})},
 		"the index runs under its name":      {creates: []job.Create{ofIndex(1, 7)}, running: named([]job.Create{ofIndex(1, 7)})},
 		"the index runs under another name":  {creates: []job.Create{ofIndex(1, 8)}, running: named([]job.Create{ofIndex(1, 7)}), refused: true},
@@ -154,7 +158,7 @@ func TestTooMany(t *testing.T) {
 		"others run already, more than many": {creates: attempts(9), running: named(attempts(1, 2, 3)), refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if refusal := job.TooMany(prescribing(), test.creates, test.running); (refusal != "") != test.refused {
+			if refusal := job.TooMany(prescribing(counted(test.succeeded, 0)), test.creates, test.running); (refusal != "") != test.refused {
 				t.Errorf("refusal %q", refusal)
 			}
 		})

@@ -81,3 +81,30 @@ func TestARebuildCountsNoFailureOfARemovedPod(t *testing.T) {
 		}
 	}
 }
+
+// A Pod that did not start in time was counted as failed, and its delete has failed, when the workflow was lost: it is deleted, and
+// counts once.
+func TestARebuildDeletesACountedPodThatRunsOn(t *testing.T) {
+	late := job.PodFact{Name: "hello-0", UID: "pod-1", Phase: corev1.PodPending, Pending: job.PendingUnschedulable, Tracked: true}
+	status := batchv1.JobStatus{StartTime: &metav1.Time{Time: start}, Failed: 1}
+	list := job.List{Facts: []job.PodFact{late}, Attempts: 1, Counted: []string{late.UID}}
+	state := job.Reconstruct(job.State{}.Of("default", "hello", "uid-1"), specOf(1, 1), status, list, start)
+	plan := job.Decide(state, specOf(1, 1), start)
+	equal(t, "deletes", deleted(plan), []string{late.UID})
+	equal(t, "failed", plan.Next.Failed, 1)
+}
+
+// TestARebuildCountsNoPodThatWasEndedForASuccess: the verdict is on the Job before the first Pod is deleted for it, so the workflow may be lost
+// between that and the status that gives the Pods up.
+func TestARebuildCountsNoPodThatWasEndedForASuccess(t *testing.T) {
+	spec := specOf(2, 2)
+	spec.CompletionMode, spec.HasSuccessPolicy = batchv1.IndexedCompletion, true
+	c := newCluster(t, spec)
+	c.policy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: pointer[int32](1)}}}
+	c.settle().run(2).succeed(1)
+	c.noteVerdict(job.Verdict{Interim: batchv1.JobSuccessCriteriaMet, Reason: batchv1.JobReasonSuccessPolicy, Message: "Matched rules at index 0"})
+	c.delete(c.pods[1])
+	c.restart().settle().drain().deliver().settle()
+	equal(t, "status", counts(c.status), [5]int32{0, 0, 0, 1, 0})
+	equal(t, "conditions", conditionsOf(c.status), []string{"SuccessCriteriaMet/SuccessPolicy", "Complete/SuccessPolicy"})
+}

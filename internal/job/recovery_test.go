@@ -136,11 +136,13 @@ func TestAStateThatIsTakenOverWaitsForNoForgedTime(t *testing.T) {
 		Namespace: "others", Name: "others", UID: "others", Backoff: job.Backoff{Failures: 1, Last: never},
 		Indexes: job.IndexRecords{{Index: 0, Last: start}, {Index: 1, Last: never}},
 		Pods:    []job.Pod{{Retry: job.Retry{Until: soon}}, {Retry: job.Retry{Until: never}}},
+		Late:    never, Taken: never,
 	}
 	taken := job.Resume(state, "default", "work", "uid-1", start)
 	equal(t, "whose it is", [3]string{taken.Namespace, taken.Name, taken.UID}, [3]string{"default", "work", "uid-1"})
 	equal(t, "the last failure", taken.Backoff.Last.Equal(start), true)
 	equal(t, "the last failures of indexes", [2]bool{taken.Indexes[0].Last.Equal(start), taken.Indexes[1].Last.Equal(start)}, [2]bool{true, true})
 	equal(t, "the Pods' retries", [2]bool{taken.Pods[0].Retry.Until.Equal(soon), taken.Pods[1].Retry.Until.Equal(start.Add(job.DefaultBackoffCap))}, [2]bool{true, true})
+	equal(t, "what may land", [2]time.Time{taken.Late, taken.Taken}, [2]time.Time{start.Add(40 * time.Second), start.Add(40 * time.Second)})
 	equal(t, "the state that is taken over is as it was", state.Backoff.Last.Equal(never) && state.Pods[1].Retry.Until.Equal(never), true)
 }

@@ -16,7 +16,7 @@ func (s State) Edited(from, to Spec) (State, Spec) {
 		return s, from
 	}
 	s.CreateRetry, s.StatusRetry, s.ErrorRetry = Retry{}, Retry{}, Retry{}
-	s.Unanswered = true
+	s.Unanswered, s.Removing = true, false
 	s.NeedsList = s.NeedsList || to.wantsFewer(from) || to.Generation != from.Generation+1
 	return s, to
 }

@@ -60,6 +60,8 @@ type State struct {
 	Listing time.Time `json:"listing,omitzero"`
 	// Late is until when creates may land that had no answer. The Pods are listed then, and the Job does not end before.
 	Late time.Time `json:"late,omitzero"`
+	// Taken is until when creates may land whose names other Pods have taken by then: if such a Pod goes, they are late.
+	Taken time.Time `json:"taken,omitzero"`
 	// Open are the numbers of such creates, which are asked for again, of a Job without indexes.
 	Open []int64 `json:"open,omitempty"`
 	// NeedsList: the Pods must be listed before anything else is planned.
@@ -67,6 +69,8 @@ type State struct {
 	// Doubt: the Pods are to be listed soon. A fact named a Pod that is not in Pods: it is late or made up, the Pod was let go and
 	// adopted again, or its create had no answer. Or a watch sees other Pods than the status counts.
 	Doubt bool `json:"doubt,omitempty"`
+	// Removing: surplus Pods were chosen from a list, and some of them are yet to be removed.
+	Removing bool `json:"removing,omitempty"`
 	// Rebuild: the State is wrong, since it lacks the Job's past or another controller has counted.
 	Rebuild bool `json:"rebuild,omitempty"`
 	// Unanswered: the API server may have a status that the State does not know, by a call that
@@ -83,6 +87,10 @@ type Pod struct {
 	Since time.Time `json:"since,omitzero"`
 	// Asked: the Pod's delete is under way, with neither an answer nor a list since.
 	Asked bool `json:"asked,omitempty"`
+	// Stated: a status was accepted that counts the Pod.
+	Stated bool `json:"stated,omitempty"`
+	// Doubted: what was heard of the Pod was not so (Report.Unseen). If the next list lacks it, it is not counted.
+	Doubted bool `json:"doubted,omitempty"`
 	// Retry delays the delete or release of this Pod, which failed.
 	Retry Retry `json:"retry,omitzero"`
 	// PendingFailed: the Pod was given up because it did not start in time.
@@ -124,15 +132,28 @@ type Retry struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Doubted returns the State of a Job whose Pods are to be listed soon.
+// Doubted returns the State of a Job whose Pods are to be listed soon, and whose status is to be written again: one of them is not as
+// the State has it.
 func (s State) Doubted() State {
-	s.Doubt = true
+	s.Doubt, s.Unanswered = true, true
 	return s
 }
 
 // Awaits returns the State of a Job whose creates may land although they had no answer.
 func (s State) Awaits(now time.Time) State {
 	s.Late = now.Add(landsWithin)
+	return s
+}
+
+// AwaitsLeft returns the State after a Plan was carried out by an attempt before which another one may have been left to itself: what
+// that one has asked for may land, or once its name is free if the Pod was created since.
+func (s State) AwaitsLeft(plan Plan, created []CreatedPod, now time.Time) State {
+	for _, create := range plan.Creates {
+		if !slices.ContainsFunc(created, func(made CreatedPod) bool { return made.Name == create.Name }) {
+			return s.Awaits(now)
+		}
+	}
+	s.Taken = now.Add(landsWithin)
 	return s
 }
 
@@ -143,7 +164,7 @@ func (s State) Of(namespace, name, uid string) State {
 }
 
 // Resume returns the State of a Job that a workflow takes over from the one before. A time of a failure that has not come is cut
-// to now, and what is delayed with a Pod waits for DefaultBackoffCap at most: a node's clock may be ahead, the Job may have been
+// to now, a create without an answer lands within 40 s, and what is delayed with a Pod waits for DefaultBackoffCap at most: a node's clock may be ahead, the Job may have been
 // edited, and the State may be forged.
 func Resume(state State, namespace, name, uid string, now time.Time) State {
 	state = state.Of(namespace, name, uid)
@@ -152,6 +173,8 @@ func Resume(state State, namespace, name, uid string, now time.Time) State {
 	for i := range state.Indexes {
 		state.Indexes[i].Last = notAfter(now, state.Indexes[i].Last)
 	}
+	lands := now.Add(landsWithin)
+	state.Late, state.Taken = notAfter(lands, state.Late), notAfter(lands, state.Taken)
 	state.Pods = slices.Clone(state.Pods)
 	for i := range state.Pods {
 		state.Pods[i].Retry.Until = notAfter(now.Add(DefaultBackoffCap), state.Pods[i].Retry.Until)
@@ -172,9 +195,21 @@ func (s State) BeingDeleted() []string {
 	return s.uids(func(pod Pod) bool { return pod.Fate == Undecided && pod.terminating() })
 }
 
-// Undecided returns the UIDs of the Pods whose end is not known yet, for a list.
-func (s State) Undecided() []string {
-	return s.uids(func(pod Pod) bool { return pod.Fate == Undecided })
+// PodName names a Pod, and tells it from another that has its name later.
+type PodName struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+// Undecided returns the Pods whose end is not known yet, for a list.
+func (s State) Undecided() []PodName {
+	var undecided []PodName
+	for _, pod := range s.Pods {
+		if pod.Fate == Undecided {
+			undecided = append(undecided, PodName{pod.Name, pod.UID})
+		}
+	}
+	return undecided
 }
 
 func (s State) uids(match func(Pod) bool) []string {
@@ -197,14 +232,14 @@ func (p Pod) active() bool { return !p.done() && !p.Deleting }
 func (p Pod) terminating() bool { return !p.done() && p.Deleting }
 
 // finished returns how an undecided Pod is to be counted now. One that is being deleted counts as failed unless the
-// replacement policy waits for its end (parity 2.6).
+// replacement policy waits for its end (parity 2.6), or it was given up: one whose delete has failed may start after all.
 func (p Pod) finished(policy batchv1.PodReplacementPolicy) Fate {
 	switch {
 	case p.Disowned:
 		return PodUncounted
 	case p.Phase == corev1.PodSucceeded:
 		return PodSucceeded
-	case p.Phase == corev1.PodFailed, p.Gone, p.PendingFailed, p.Deleting && policy != batchv1.Failed:
+	case p.Phase == corev1.PodFailed, p.Gone, p.Deleting && (p.PendingFailed || policy != batchv1.Failed):
 		return PodFailed
 	}
 	return Undecided
@@ -223,3 +258,6 @@ func (s State) tally(match func(Pod) bool) int32 {
 	}
 	return count
 }
+
+// leavesItsName reports whether another Pod of the name can be made, now or soon.
+func (p Pod) leavesItsName() bool { return p.Gone || p.Deleting || p.Removed }

@@ -57,11 +57,13 @@ func (p *pass) writeStatus() {
 	status := p.status()
 	if !restates && equalStatus(status, p.state.Written) &&
 		p.state.Completed.Equal(p.state.WrittenCompleted) && p.state.FailedIndexes.Equal(p.state.WrittenFailed) {
+		for i := range p.state.Pods {
+			p.state.Pods[i].Stated = p.state.Pods[i].Fate != Undecided
+		}
 		return
 	}
-	counted := p.state.counted()
 	p.state.Unanswered = false
-	p.plan.Status, p.plan.Counted = status, counted[:min(len(counted), MaxCounted)]
+	p.plan.Status, p.plan.Counted = status, p.counted()
 	p.state.Written = withoutIndexes(*status)
 	p.state.WrittenCompleted, p.state.WrittenFailed = p.state.Completed, p.state.FailedIndexes
 }

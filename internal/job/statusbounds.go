@@ -58,6 +58,9 @@ func ValidateStatus(status batchv1.JobStatus) error {
 	if err := validateConditions(status.Conditions); err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
+	if noted := uncounted(status); noted > 0 {
+		return fmt.Errorf("status: %d in uncountedTerminatedPods: Ostinato counts Pods at once", noted)
+	}
 	for _, text := range []string{status.CompletedIndexes, ptr.Deref(status.FailedIndexes, "")} {
 		if len(text) > MaxStatusIndexes {
 			return fmt.Errorf("status: indexes of %d bytes, want %d at most", len(text), MaxStatusIndexes)

@@ -34,7 +34,8 @@ func satisfies(completed Indexes, rule batchv1.SuccessPolicyRule, completions in
 }
 
 // Judged says for which indexes spec.successPolicy was evaluated, and with what result.
-// Completed indexes are only ever added, so that their number names them.
+// Completed indexes are only ever added while completions stays as it is, so that their number names them; what is
+// said of indexes that were made up, or were all dropped, is forgotten.
 type Judged struct {
 	Completed   int32 `json:"completed"`
 	Completions int32 `json:"completions"`
@@ -46,6 +47,7 @@ type Judged struct {
 // Where that is not known the plan asks: it is carried out only if no rule is met.
 func (p *pass) successPolicy() *Verdict {
 	if !p.spec.HasSuccessPolicy || p.state.Completed.IsZero() {
+		p.state.Judged = Judged{}
 		return nil
 	}
 	now, known := Judged{Completed: p.state.Completed.Len(), Completions: p.completions()}, p.state.Judged

@@ -22,11 +22,14 @@ const (
 // also those that were deleted meanwhile, as upstream removes what its cache has as active: those of undecided, whose
 // end the caller did not know, without deleting, which were being deleted when it heard of the suspension (nil:
 // unknown).
-func (t Termination) Targets(pods []PodFact, undecided, deleting []string) []Delete {
+func (t Termination) Targets(pods []PodFact, undecided []PodName, deleting []string) []Delete {
 	suspends := t == TerminateForSuspension
 	overtaken := sets.New[string]()
 	if suspends && deleting != nil {
-		overtaken.Insert(undecided...).Delete(deleting...)
+		for _, pod := range undecided {
+			overtaken.Insert(pod.UID)
+		}
+		overtaken.Delete(deleting...)
 	}
 	var targets []Delete
 	for _, pod := range pods {
@@ -65,7 +68,7 @@ func (p Plan) Asked() State {
 		state = p.Next
 		state.Judged = p.before.Judged
 	}
-	state.Unanswered = state.Unanswered || p.Status != nil
+	state.Unanswered = state.Unanswered || p.Status != nil && p.Terminate == ""
 	if !p.decides() {
 		return state
 	}
@@ -86,9 +89,9 @@ func (p Plan) Asked() State {
 func (p Plan) Terminated(list List, asked, now time.Time) State {
 	state := p.Asked()
 	state.Judged, state.Unanswered = p.Next.Judged, p.before.Unanswered
-	for place, uid := range state.Undecided() {
+	for place, pod := range state.Undecided() {
 		if list.Removed.Contains(int32(place)) {
-			list.Facts = append(list.Facts, PodFact{UID: uid, Deleting: true, Removed: true})
+			list.Facts = append(list.Facts, PodFact{UID: pod.UID, Deleting: true, Removed: true})
 		}
 	}
 	state = state.Listed(list, asked)

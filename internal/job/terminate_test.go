@@ -172,7 +172,8 @@ func TestRemovedPodsAreNamedByTheirPlaces(t *testing.T) {
 	for _, want := range []struct{ from, got any }{{whole.Status(), d.state.Status()}, {whole.Undecided(), d.state.Undecided()}} {
 		equal(t, "the state", want.got, want.from)
 	}
-	equal(t, "undecided", d.state.Undecided(), []string{"pod-3", "pod-4"})
+	left := []job.PodName{{Name: d.pods[2].Name, UID: "pod-3"}, {Name: d.pods[3].Name, UID: "pod-4"}}
+	equal(t, "undecided", d.state.Undecided(), left)
 	short.Removed = short.Removed.With(9999)
-	equal(t, "with a place that nobody has", plan.Terminated(short, d.now, d.now).Undecided(), []string{"pod-3", "pod-4"})
+	equal(t, "with a place that nobody has", plan.Terminated(short, d.now, d.now).Undecided(), left)
 }

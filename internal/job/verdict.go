@@ -1,10 +1,12 @@
 package job
 
 import (
+	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -14,6 +16,18 @@ type Verdict struct {
 	Interim batchv1.JobConditionType `json:"interim"`
 	Reason  string                   `json:"reason"`
 	Message string                   `json:"message"`
+}
+
+// Condition returns the verdict as a condition of the Job's status; an error if it is none that a plan decides.
+func (v Verdict) Condition(now time.Time) (batchv1.JobCondition, error) {
+	at := metav1.NewTime(now.Truncate(time.Second).UTC())
+	condition := batchv1.JobCondition{
+		Type: v.Interim, Status: corev1.ConditionTrue, Reason: v.Reason, Message: v.Message, LastProbeTime: at, LastTransitionTime: at,
+	}
+	if v.Interim != batchv1.JobFailureTarget && v.Interim != batchv1.JobSuccessCriteriaMet {
+		return condition, fmt.Errorf("verdict %.64q, want %s or %s", string(v.Interim), batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet)
+	}
+	return condition, validateConditions([]batchv1.JobCondition{condition})
 }
 
 func (v Verdict) failure() bool { return v.Interim == batchv1.JobFailureTarget }
@@ -114,6 +128,7 @@ func (p *pass) conclude(v Verdict) {
 	p.setCondition(v.Interim, corev1.ConditionTrue, v.Reason, v.Message)
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
+		left := p.capped && pod.finished(p.spec.PodReplacementPolicy) != Undecided
 		if pod.active() && p.mayDelete(*pod) {
 			p.delete(pod, false)
 		}
@@ -122,8 +137,10 @@ func (p *pass) conclude(v Verdict) {
 		}
 		pod.Asked = false
 		switch {
+		case left: // The next plan counts it.
 		case !v.failure() || !p.countable(*pod):
 			pod.Fate = PodUncounted
+		case p.full():
 		case match(p.spec.PodFailurePolicy, p.state.Namespace, *pod).action == batchv1.PodFailurePolicyActionIgnore:
 			p.count(pod, PodIgnored)
 		default:

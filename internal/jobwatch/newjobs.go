@@ -133,11 +133,11 @@ func (n newJobs) begin(job protocol.ObjectReference, now time.Time) {
 	}
 }
 
-// started takes in what came of the start of a Job's workflow: after an error it is tried again, if the Job is still new. It returns
-// the Jobs whose workflows may start in its place.
+// started takes in what came of the start of a Job's workflow: after an error it is tried again, if the Job is still new or creates
+// of its Pods may land. It returns the Jobs whose workflows may start in its place.
 func (n newJobs) started(job protocol.ObjectReference, isNew bool, err error) []protocol.ObjectReference {
 	namespace := n.of(job.Namespace)
-	if err == nil || !isNew {
+	if err == nil || !isNew && !namespace.jobs[job].input.Late {
 		delete(namespace.jobs, job)
 	}
 	if err != nil || !isNew {

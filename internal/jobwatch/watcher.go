@@ -1,9 +1,10 @@
 // Package jobwatch sees new Jobs, makes their first Pods at once, and starts their workflows with these Pods. When a thousand
 // Jobs are created together, their workflows begin one after another, and what each does first follows from the Job alone.
 //
-// It has no say in a Job that a workflow has begun with. It remembers nothing. A watch that takes over lists the Jobs, and leaves
-// the first Pods of these to their workflows, since the watch before may have made them. The bridge does after a minute what the
-// watch misses, as while the API server is away or without the right to watch Jobs.
+// It has no say in a Job that a workflow has begun with, which hears only whether creates of its first Pods may land. It remembers
+// nothing. A watch that takes over lists the Jobs, and leaves the first Pods of these to their workflows, since the watch before may
+// have made them. The bridge does after a minute what the watch misses, as while the API server is away or without the right to watch
+// Jobs.
 package jobwatch
 
 import (
@@ -188,24 +189,25 @@ func (w *Watch) make(ctx context.Context, seen protocol.ObjectReference) (time.D
 // start starts the workflow of a Job when its turn has come.
 func (w *Watch) start(ctx context.Context, seen protocol.ObjectReference) (again time.Duration, err error) {
 	var input *protocol.JobInput
+	isNew := w.isNew(seen)
 	w.with(func(jobs newJobs, now time.Time) {
-		if input, again = jobs.next(seen, now); input != nil && again == 0 {
+		if input, again = jobs.next(seen, now); !isNew {
+			again = 0
+		}
+		if input != nil && again == 0 {
 			jobs.begin(seen, now)
 		}
 	})
 	if input == nil || again > 0 {
 		return again, nil
 	}
-	// One that is new no more has a workflow, or gets one from the bridge.
-	if w.isNew(seen) {
+	// One that is new no more has a workflow, or gets one from the bridge. It hears from here alone that creates may land, and at once.
+	if isNew || input.Late && w.Job(seen.Namespace, seen.Name, types.UID(seen.UID)) != nil {
 		err = w.options.Start(ctx, *input)
 	}
-	isNew := w.isNew(seen)
+	isNew = w.isNew(seen)
 	w.begin(func(jobs newJobs) []protocol.ObjectReference { return jobs.started(seen, isNew, err) })
-	if isNew {
-		return 0, err
-	}
-	return 0, nil
+	return 0, err
 }
 
 // isNew reports whether the watch sees that a Job is new.

@@ -2,6 +2,7 @@ package jobwatch_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -225,6 +226,51 @@ func TestAJobIsKnownAsItWasSeenLast(t *testing.T) {
 			assert.Nil(t, s.watch.Job("elsewhere", job.Name, job.UID), "a Job of another namespace")
 			require.NoError(t, s.kubernetes.BatchV1().Jobs(namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{}))
 			require.Eventually(t, func() bool { return s.watch.Job(namespace, job.Name, job.UID) == nil }, 30*time.Second, time.Millisecond)
+		})
+	}
+}
+
+// An edited Job gets its workflow from the bridge, which does not know that creates of its first Pods had no answer.
+func TestTheWorkflowOfAnEditedJobHearsThatItsFirstPodsMayLand(t *testing.T) {
+	for name, test := range map[string]struct {
+		late bool
+		// fails is how many starts fail.
+		fails  int
+		starts []string
+	}{
+		"they may":                                   {true, 0, []string{"hello"}},
+		"they may, and Temporal does not answer":     {true, 1, []string{"hello", "hello"}},
+		"they have landed, and the bridge tells all": {false, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := newJob("hello")
+			s := newStage(t, job)
+			var starts []string
+			begun := make(chan struct{})
+			s.options.Begin = func(_ context.Context, begins protocol.ObjectReference, _ bool) (*protocol.JobInput, error) {
+				job.Generation = 2
+				_, err := s.kubernetes.BatchV1().Jobs(namespace).Update(t.Context(), job, metav1.UpdateOptions{})
+				for seen := s.watch.Job(namespace, "hello", job.UID); seen.Generation != 2; seen = s.watch.Job(namespace, "hello", job.UID) {
+					time.Sleep(time.Millisecond)
+				}
+				defer close(begun)
+				return &protocol.JobInput{Job: begins, Late: test.late}, err
+			}
+			s.options.Start = func(_ context.Context, input protocol.JobInput) error {
+				s.mutex.Lock()
+				defer s.mutex.Unlock()
+				starts = append(starts, input.Job.Name)
+				if len(starts) <= test.fails {
+					return errors.New("Temporal does not answer")
+				}
+				return nil
+			}
+			s.run()
+			<-begun
+			require.Eventually(t, func() bool { return !s.watch.Begins(namespace, "hello", job.UID) }, 30*time.Second, time.Millisecond)
+			s.mutex.Lock()
+			defer s.mutex.Unlock()
+			assert.Equal(t, test.starts, starts)
 		})
 	}
 }

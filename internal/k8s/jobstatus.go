@@ -16,16 +16,29 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
 
 // WriteJobStatus makes status the Job's status by an update, which costs the API server half as much as server-side apply, and
-// returns the Job as stored. job is the Job as just read: its UID and resourceVersion guard the write. counted, the UIDs of Pods
-// that the status counts and that still carry the tracking finalizer, are noted on the Job by the same request
-// (names.CountedAnnotation). Errors are ErrGone or the API server's, a conflict if another writer came first.
-func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (after *batchv1.Job, err error) {
-	after, err = client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, withStatus(job, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
+// returns the Job as stored. read is the Job as just read: its UID and resourceVersion guard the write. counted, Pods that the
+// status counts, are noted on the Job by the same request (names.CountedAnnotation), unless the status ends it. Errors are ErrGone or
+// the API server's, a conflict if another writer came first.
+func WriteJobStatus(ctx context.Context, client kubernetes.Interface, read *batchv1.Job, status *batchv1.JobStatus, counted []job.Counted) (after *batchv1.Job, err error) {
+	after, err = client.BatchV1().Jobs(read.Namespace).UpdateStatus(ctx, withStatus(read, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
+	if apierrors.IsNotFound(err) {
+		return nil, ErrGone
+	}
+	return after, err
+}
+
+// AddJobCondition adds a condition to the Job's status, and leaves all else as it was read. Errors are those of WriteJobStatus.
+func AddJobCondition(ctx context.Context, client kubernetes.Interface, read *batchv1.Job, condition batchv1.JobCondition) (after *batchv1.Job, err error) {
+	wanted := read.DeepCopy()
+	wanted.ManagedFields = nil
+	wanted.Status.Conditions = append(wanted.Status.Conditions, condition)
+	after, err = client.BatchV1().Jobs(read.Namespace).UpdateStatus(ctx, wanted, metav1.UpdateOptions{FieldManager: JobFieldManager})
 	if apierrors.IsNotFound(err) {
 		return nil, ErrGone
 	}
@@ -33,14 +46,14 @@ func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 }
 
 // HasJobStatus reports whether the Job has the status already that WriteJobStatus would make its own.
-func HasJobStatus(job *batchv1.Job, status *batchv1.JobStatus) bool {
-	return apiequality.Semantic.DeepEqual(withStatus(job, status, nil).Status, job.Status)
+func HasJobStatus(read *batchv1.Job, status *batchv1.JobStatus) bool {
+	return apiequality.Semantic.DeepEqual(withStatus(read, status, nil).Status, read.Status)
 }
 
 // withStatus returns the Job with the wanted status, and with counted noted on it. Conditions of types that are not the Job
 // controller's stay. uncountedTerminatedPods is there even when it is empty, as upstream leaves it (parity 2.11). What the
 // API server knows of field managers is its own.
-func withStatus(read *batchv1.Job, status *batchv1.JobStatus, counted []string) *batchv1.Job {
+func withStatus(read *batchv1.Job, status *batchv1.JobStatus, counted []job.Counted) *batchv1.Job {
 	wanted := read.DeepCopy()
 	wanted.ManagedFields = nil
 	wanted.Status = *status.DeepCopy()
@@ -61,7 +74,7 @@ func withStatus(read *batchv1.Job, status *batchv1.JobStatus, counted []string) 
 		}
 	}
 	delete(wanted.Annotations, names.CountedAnnotation)
-	if note := noted(counted, wanted.Annotations); note != "" {
+	if note := noted(counted, wanted.Annotations); note != "" && claim.Finished(wanted) == nil {
 		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, names.CountedAnnotation, note)
 	}
 	return wanted
@@ -70,22 +83,39 @@ func withStatus(read *batchv1.Job, status *batchv1.JobStatus, counted []string) 
 // maxNoted bounds the UIDs that are noted on a Job, in bytes.
 const maxNoted = 128 << 10
 
+// NotesAll reports whether the Job has room to note one more Pod. If not, its note may lack Pods that the status counts.
+func NotesAll(object *batchv1.Job) bool {
+	left := apivalidation.TotalAnnotationSizeLimitB
+	for key, value := range object.Annotations {
+		left -= len(key) + len(value)
+	}
+	note := len(object.Annotations[names.CountedAnnotation])
+	return left > len(names.CountedAnnotation)+longestUID && note+longestUID < maxNoted
+}
+
+// longestUID is the length of any UID of a Pod, with its separator.
+const longestUID = 64
+
 // noted is the value of names.CountedAnnotation; empty for none. UIDs are left out that the API server does not take beside
 // the other annotations: it would refuse the status for as long as these Pods are not released, which waits for the status.
 // Their Pods would be counted again if Temporal lost its data before they are released.
-func noted(counted []string, others map[string]string) string {
+func noted(counted []job.Counted, others map[string]string) string {
 	left := apivalidation.TotalAnnotationSizeLimitB - len(names.CountedAnnotation)
 	for key, value := range others {
 		left -= len(key) + len(value)
 	}
 	left = min(left, maxNoted)
-	for i, uid := range counted {
-		if left -= len(uid) + 1; left < 0 {
-			counted = counted[:i]
+	var uids []string
+	for _, pod := range counted {
+		if pod.Fate == job.Undecided {
+			continue
+		}
+		if left -= len(pod.UID) + 1; left < 0 {
 			break
 		}
+		uids = append(uids, pod.UID)
 	}
-	return strings.Join(counted, ",")
+	return strings.Join(uids, ",")
 }
 
 // PatchJobReady writes status.ready alone. It returns false when the Job is gone or refuses the value, which then is out of date.

@@ -94,7 +94,8 @@ func isDeleted(err error) (bool, error) {
 const ListPage = 100
 
 // EachPod calls see with every Pod of a namespace, or of all, that matches the selector, until see returns an error.
-// The list is a snapshot. It is read in pages of size Pods, and a page is dropped when it is done.
+// The list is read in pages of size Pods, and a page is dropped when it is done. It is a snapshot, unless etcd forgets that after
+// some minutes: then the rest is listed as it is now, and a Pod that is there all the time is seen once.
 func EachPod(ctx context.Context, client kubernetes.Interface, namespace string, selector labels.Selector, size int64, see func(*corev1.Pod) error) error {
 	what := fmt.Sprintf("Pods %s of namespace %q", selector, namespace)
 	return eachItem(ctx, what, selector, size, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -113,6 +114,11 @@ func EachJob(ctx context.Context, client kubernetes.Interface, namespace string,
 func eachItem[Item any](ctx context.Context, what string, selector labels.Selector, size int64, see func(Item) error, page pager.ListPageFunc) error {
 	pages := &pager.ListPager{PageSize: size, PageFn: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		list, err := page(ctx, options)
+		var status apierrors.APIStatus
+		if apierrors.IsResourceExpired(err) && errors.As(err, &status) && status.Status().Continue != "" {
+			options.Continue = status.Status().Continue
+			list, err = page(ctx, options)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", what, err)
 		}

@@ -18,9 +18,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
-	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/names"
+	k8sfake "ostinato.dev/ostinato/internal/testing/fake"
 )
 
 // updated returns the object that the last update of a status has sent.
@@ -251,10 +252,10 @@ func TestGoneObjects(t *testing.T) {
 // What a status counts and is not released yet is noted in the same request, and no
 // longer than the status that counts it stands.
 func TestCountedPodsAreNotedWithTheStatus(t *testing.T) {
-	job := helloJob("hello-1")
-	client := fake.NewClientset(job)
-	stored, err := k8s.WriteJobStatus(t.Context(), client, job, &batchv1.JobStatus{Active: 1, Failed: 2}, []string{"a-uid", "b-uid"})
-	if err != nil || stored.Annotations[names.CountedAnnotation] != "a-uid,b-uid" {
+	object := helloJob("hello-1")
+	client := fake.NewClientset(object)
+	stored, err := k8s.WriteJobStatus(t.Context(), client, object, &batchv1.JobStatus{Active: 1, Failed: 2}, []job.Counted{{UID: "a-uid", Fate: job.PodFailed}, {UID: "b-uid", Fate: job.PodFailed}, {UID: "terminating"}})
+	if err != nil || stored.Annotations[names.CountedAnnotation] != "a-uid,b-uid" || !k8s.NotesAll(stored) {
 		t.Fatalf("annotations %v, error %v", stored.Annotations, err)
 	}
 	if writes := len(client.Actions()); writes != 1 {
@@ -264,12 +265,12 @@ func TestCountedPodsAreNotedWithTheStatus(t *testing.T) {
 	if _, noted := stored.Annotations[names.CountedAnnotation]; noted || err != nil {
 		t.Errorf("annotations %v, error %v", stored.Annotations, err)
 	}
-	var many []string
+	var many []job.Counted
 	for range 10_000 {
-		many = append(many, "01234567-89ab-cdef-0123-456789abcdef")
+		many = append(many, job.Counted{UID: "01234567-89ab-cdef-0123-456789abcdef", Fate: job.PodFailed})
 	}
 	stored, err = k8s.WriteJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 3}, many)
-	if size := len(stored.Annotations[names.CountedAnnotation]); err != nil || size == 0 || size > 200<<10 {
+	if size := len(stored.Annotations[names.CountedAnnotation]); err != nil || size == 0 || size > 200<<10 || k8s.NotesAll(stored) {
 		t.Errorf("%d bytes, error %v", size, err)
 	}
 	const others = 200 << 10
@@ -278,12 +279,12 @@ func TestCountedPodsAreNotedWithTheStatus(t *testing.T) {
 	if err == nil {
 		err = apivalidation.ValidateAnnotationsSize(stored.Annotations)
 	}
-	if err != nil || stored.Annotations[names.CountedAnnotation] == "" {
+	if err != nil || stored.Annotations[names.CountedAnnotation] == "" || k8s.NotesAll(stored) {
 		t.Errorf("beside others: %v", err)
 	}
 	stored.Annotations = map[string]string{"example.com/large": strings.Repeat("x", 256<<10-20)}
 	stored, err = k8s.WriteJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 5}, many)
-	if _, noted := stored.Annotations[names.CountedAnnotation]; noted || err != nil {
+	if _, noted := stored.Annotations[names.CountedAnnotation]; noted || err != nil || k8s.NotesAll(stored) {
 		t.Errorf("noted where there is no room: error %v", err)
 	}
 }

@@ -78,14 +78,19 @@ func (l *Lease) Report(ctx context.Context, lost func()) {
 // silent is how long ago the last report was.
 func (l *Lease) silent() time.Duration { return time.Since(l.term.Load().asked) }
 
+// Ask is Owned for a write that may outlast the lease: it reports whether the write may begin.
+func (l *Lease) Ask(ctx context.Context) error {
+	if l.timeout < Least {
+		return fmt.Errorf("the heartbeat timeout is %s, want %s or more", l.timeout, Least)
+	}
+	return l.prolong(ctx)
+}
+
 // Owned returns a context that ends with the lease, for a write that only one attempt at a time may make: an API server
 // that comes back would take that of an attempt which was given up. Where too little of the lease is left, it is
 // renewed first, for as long as the context allows; an error says why it is not.
 func (l *Lease) Owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if l.timeout < Least {
-		return nil, nil, fmt.Errorf("the heartbeat timeout is %s, want %s or more", l.timeout, Least)
-	}
-	if err := l.prolong(ctx); err != nil {
+	if err := l.Ask(ctx); err != nil {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)

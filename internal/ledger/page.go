@@ -122,13 +122,14 @@ func (l Ledger) Restored(status ostinatov1.CronJobStatus) Ledger {
 			entries = append(entries, entryOf(row))
 		}
 	}
-	// Times that waited, or whose start was unclear, and later ones without a Job are computed anew.
+	// Times that waited, or whose start was unclear, and later ones without a Job are computed anew. A status without rows, as that of
+	// a CronJob of batch/v1, says by its last run alone which those are.
 	accounted := Time(status.AccountedUntil)
 	if last := Time(status.LastScheduleTime); last.After(accounted) {
 		accounted = last
 	}
 	isComputedAnew := func(e Entry) bool {
-		later := !e.Manual && !e.Outcome.HasJob() && status.AccountedUntil != nil && e.Scheduled.After(accounted)
+		later := !e.Manual && !e.Outcome.HasJob() && (status.AccountedUntil != nil || len(status.RecentRuns) == 0) && e.Scheduled.After(accounted)
 		return e.Outcome == Queued || later
 	}
 	entries = slices.DeleteFunc(entries, isComputedAnew)
@@ -154,6 +155,17 @@ func (l Ledger) Restored(status ostinatov1.CronJobStatus) Ledger {
 		}
 	}
 	return Ledger{Entries: slices.Concat(rest, entries, later), Dropped: l.Dropped}.bound()
+}
+
+// Numbered returns the ledger with the number of a trigger in its row, which was restored from a status.
+func (l Ledger) Numbered(row ostinatov1.RecentRun, sequence int64) Ledger {
+	restored := entryOf(row)
+	at := slices.IndexFunc(l.Entries, func(entry Entry) bool { return entry.Sequence == 0 && entry.isRowOf(restored) })
+	if at >= 0 {
+		l.Entries = slices.Clone(l.Entries)
+		l.Entries[at].Sequence = sequence
+	}
+	return l
 }
 
 // isRowOf reports whether an entry of a status is about the same run, or the same stretch of times.

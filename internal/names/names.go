@@ -64,6 +64,9 @@ const (
 	// of a failed Pod its workflow keeps (internal/evidence); the strictest wins.
 	EvidenceAnnotation = "ostinato.dev/evidence"
 
+	// TemporalLostData is the key, among the data of a namespace of Temporal, of what the server's databases have lost, in words.
+	TemporalLostData = "ostinato.dev/lost"
+
 	// AcceptSignalsAnnotation says on a CronJob or Job which signals it takes from people (internal/steering).
 	AcceptSignalsAnnotation = "ostinato.dev/accept-signals"
 
@@ -85,7 +88,7 @@ const (
 	RemovedAnnotation = "ostinato.dev/removed"
 
 	// CountedAnnotation lists on a Job, separated by commas, the UIDs of the Pods that its counters
-	// include and that still carry the tracking finalizer. It is written in the same request as the
+	// include and that may still carry the tracking finalizer. It is written in the same request as the
 	// counters, so that who starts over from the Job counts no Pod twice.
 	CountedAnnotation = "ostinato.dev/counted-pods"
 
@@ -105,6 +108,13 @@ const (
 
 // WatchBuckets is how many hash buckets Pods are spread over. A PodWatch shard has those congruent to its number.
 const WatchBuckets = 16
+
+// CallerHeader is the header of a signal or update that holds how its sender is known and under what name, such as kubernetes:ada,
+// as a Temporal server that knows its callers has set it. Any other Temporal server passes on what the sender writes there.
+const CallerHeader = "ostinato-caller"
+
+// TemporalSigner is the signer of certificates by which people are known to a Temporal server of the installation's own.
+const TemporalSigner = "ostinato.dev/temporal"
 
 // Cluster is the optional name of the Kubernetes cluster, for a Temporal
 // namespace that serves several. The empty Cluster adds no prefix.

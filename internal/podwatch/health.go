@@ -13,10 +13,12 @@ import (
 
 const (
 	errorLogInterval = 30 * time.Second // how often it is logged that a namespace can't be watched
-	// patience is how long the lists and watches of a namespace may fail, without one success, and syncTimeout how long its
-	// first list may take, until the namespace is given up.
-	patience    = 30 * time.Second
-	syncTimeout = time.Minute
+	// patience is how long the lists and watches of a namespace may fail, without one success, until the namespace is given up.
+	patience = 30 * time.Second
+	// syncTimeout is how long its first list may take for each attempt of the activity so far, and maxSyncTimeout in all: a list that
+	// only takes long succeeds in a later attempt, and one that hangs is left to another worker.
+	syncTimeout    = time.Minute
+	maxSyncTimeout = 10 * time.Minute
 )
 
 // listing is the list and watch of one namespace, or of all at once.
@@ -87,7 +89,7 @@ func (w *Watcher) lost() (why error) {
 		for _, listing := range w.listings {
 			limit := patience
 			if listing.last == nil {
-				limit = syncTimeout
+				limit = min(time.Duration(max(w.Attempt, 1))*syncTimeout, maxSyncTimeout)
 			}
 			lasted := now.Sub(listing.since)
 			if listing.since.IsZero() || lasted < limit {

@@ -3,6 +3,7 @@ package podwatch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -228,21 +229,35 @@ func TestANamespaceThatCannotBeListedHoldsUpNoOther(t *testing.T) {
 	eventually(t, "the namespace is watched when it can be", func() bool { return s.watches.Load() == 2 })
 }
 
-// TestAWatchWithoutAnyAnswerGivesUp: a request that hangs is no failure.
+// TestAWatchWithoutAnyAnswerGivesUp: a request that hangs is no failure. It may only take long, so each attempt waits a minute more.
 func TestAWatchWithoutAnyAnswerGivesUp(t *testing.T) {
-	t.Parallel()
-	clock := clocktesting.NewFakeClock(noon)
-	s := newStage(t, objects(helloJob()), withClock(clock))
-	hang := make(chan struct{})
-	s.kubernetes.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		<-hang
-		return true, nil, errors.New("too late")
-	})
-	ended := s.starts()
-	s.passesQuietly(clock, 25) // 50 s
-	clock.Step(time.Minute)
-	close(hang)
-	if err := <-ended; !strings.Contains(err.Error(), "could not be watched for 1m5") {
-		t.Errorf("error %v", err)
+	for name, test := range map[string]struct {
+		attempt int32
+		minutes int64
+	}{
+		"in the first attempt":  {1, 1},
+		"in the third":          {3, 3},
+		"in the thirtieth":      {30, 10},
+		"in none that is known": {0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := clocktesting.NewFakeClock(noon)
+			s := newStage(t, objects(helloJob()), withClock(clock))
+			s.options.Attempt = test.attempt
+			hang := make(chan struct{})
+			s.kubernetes.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+				<-hang
+				return true, nil, errors.New("too late")
+			})
+			ended := s.starts()
+			s.passesQuietly(clock, 30*test.minutes-5)
+			clock.Step(20 * time.Second)
+			close(hang)
+			err := <-ended
+			if want := fmt.Sprintf("could not be watched for %dm", test.minutes); !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"ostinato.dev/ostinato/internal/fixture"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 // What the tests here have in common with those of activities.

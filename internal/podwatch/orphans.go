@@ -65,7 +65,7 @@ func (w *Watcher) claimOrphan(ctx context.Context, key key) error {
 }
 
 // named reads the Job that the Pod's labels name, by its name or as one that is watched; nil when there is none. A Job
-// with a manual selector that puts no labels of its own finds its Pods by itself, with its next list of them.
+// with a manual selector that puts no labels of its own finds its Pods by itself, when its workflow begins.
 func (w *Watcher) named(ctx context.Context, pod *corev1.Pod) (*batchv1.Job, error) {
 	name, uid := claim.Labelled(pod)
 	if name == "" {

@@ -22,12 +22,12 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"ostinato.dev/ostinato/internal/claim"
-	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/k8s"
-	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
+	k8sfake "ostinato.dev/ostinato/internal/testing/fake"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 // stage is a fake cluster with watches on it.

@@ -55,6 +55,8 @@ type Options struct {
 	Namespaces []string
 	// Shard of Shards says which Pods are watched, by names.WatchBucketLabel.
 	Shard, Shards int
+	// Attempt is the number of the activity's attempt, from 1.
+	Attempt int32
 	// Weights are the shares of namespaces where Jobs wait to be served.
 	Weights order.Weights
 	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/podwatch"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 var closed = serviceerror.NewNotFound("workflow execution already completed")

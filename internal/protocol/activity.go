@@ -56,8 +56,9 @@ type JobRequest struct {
 	Digest string `json:"digest,omitempty"`
 	// Judge are completed indexes. If they meet a rule of spec.successPolicy, nothing is done, and the answer is Matched.
 	Judge job.Indexes `json:"judge,omitzero"`
-	// Counted are the UIDs of the Pods that Status counts and that are not released yet (names.CountedAnnotation).
-	Counted []string `json:"counted,omitempty"`
+	// Counted are the Pods that Status counts beside the Job's own, and those that are not released yet. Nothing is done where
+	// one that the Job does not note yet (names.CountedAnnotation) is not so.
+	Counted []job.Counted `json:"counted,omitempty"`
 	// Base is what was known of the status when the request was planned. A Job whose Pods another writer has counted
 	// since (job.Overtaken) is left as it is, and answered with Current and CurrentSpec.
 	Base *job.Base `json:"base,omitempty"`
@@ -99,15 +100,16 @@ type ReleaseOrphansResult struct {
 	Released int `json:"released"`
 }
 
-// ListPodsRequest asks for the Pods of a Job. Before they are listed, orphans that match the Job's selector are adopted,
-// and Pods that no longer match it are let go (parity 2.13), so that PodWatch sees every Pod of the Job and no other.
+// ListPodsRequest asks for the Pods of a Job that carry PodWatch's label, and for those that it names. Orphans among them that
+// match the Job's selector are adopted, and Pods that no longer match it are let go (parity 2.13).
 type ListPodsRequest struct {
 	Job ObjectReference `json:"job"`
-	// Undecided are the UIDs of Pods whose end the caller does not know yet. Of the Pods that ended and were released
-	// only these are listed, so that a list stays short however many Pods the Job has had.
-	Undecided []string `json:"undecided,omitempty"`
-	// Rebuild asks for failed Pods with a failure count annotation too, from which
-	// the failures of an index are counted anew; the newest of each index is enough.
+	// Undecided are the Pods whose end the caller does not know yet. Of the Pods that ended and were released only these
+	// are read, so that a list costs no more than the Pods there are to decide about, however many the Job has had.
+	Undecided []job.PodName `json:"undecided,omitempty"`
+	// Rebuild asks for all Pods that match the selector: orphans that PodWatch does not see are adopted, and failed Pods
+	// with a failure count annotation are listed, from which the failures of an index are counted anew; the newest of
+	// each index is enough.
 	Rebuild bool `json:"rebuild,omitempty"`
 }
 
@@ -120,8 +122,14 @@ type TerminatePodsRequest struct {
 	Judge job.Indexes `json:"judge,omitzero"`
 	// Termination says how the Pods are ended.
 	Termination job.Termination `json:"termination"`
+	// Verdict is the verdict, and Status, Counted and Deletes, as in a JobRequest, what it rests on. Nothing is done unless it is so, or the
+	// Job's status has a verdict.
+	Verdict job.Verdict        `json:"verdict,omitzero"`
+	Status  *batchv1.JobStatus `json:"status,omitempty"`
+	Counted []job.Counted      `json:"counted,omitempty"`
+	Deletes []job.Delete       `json:"deletes,omitempty"`
 	// Undecided is as in a ListPodsRequest.
-	Undecided []string `json:"undecided,omitempty"`
+	Undecided []job.PodName `json:"undecided,omitempty"`
 	// Deleting are those of them that were being deleted when the caller heard of the suspension, null where it does
 	// not know. The others are removed uncounted even if they have been deleted by now.
 	Deleting []string `json:"deleting"`
@@ -136,6 +144,8 @@ type PodList struct {
 	Foreign bool `json:"foreign,omitempty"`
 	// Matched is the rule of spec.successPolicy that the indexes of Judge meet; Pods were neither ended nor listed then.
 	Matched *int32 `json:"matched,omitempty"`
+	// Refuted says what is not so of the verdict; Pods were neither ended nor listed then.
+	Refuted *job.Report `json:"refuted,omitempty"`
 	// Unplanned: the Job's spec is not the one planned with, but Spec; Pods may have been ended, and were not listed.
 	Unplanned bool `json:"unplanned,omitempty"`
 	// Spec and Status are the Job's as read before the Pods, where Rebuild asked for them.

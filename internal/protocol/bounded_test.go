@@ -17,11 +17,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 // most is what Temporal takes as one payload, in bytes.

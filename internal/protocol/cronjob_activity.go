@@ -35,6 +35,8 @@ type StartRunRequest struct {
 	// Status is written when the run was started, with the run in it (schedule.StatusStarted and
 	// StatusRecorded). Status.Workflow is filled in by the activity.
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
+	// StatusUntil is when that write is given up at the latest, since another run is to start; zero where none is known.
+	StatusUntil time.Time `json:"statusUntil,omitzero"`
 	// Events are emitted after the writes, also when the run was refused.
 	Events []event.Event `json:"events,omitempty"`
 }
@@ -106,6 +108,9 @@ type FindRunsRequest struct {
 	Look []schedule.Run `json:"look,omitempty"`
 	// All looks up all Jobs that the CronJob controls, its status, and when it was created.
 	All bool `json:"all,omitempty"`
+	// Reset says that Temporal has begun the workflow again from a point before the object was first read. The answer repeats it: in a
+	// workflow that is reset later, to after it, the history tells which of the two was so.
+	Reset bool `json:"reset,omitempty"`
 	// Backfill asks whether the CronJob takes a backfill, and nothing else.
 	Backfill bool `json:"backfill,omitempty"`
 }
@@ -113,6 +118,10 @@ type FindRunsRequest struct {
 // FindRunsResult says what there is.
 type FindRunsResult struct {
 	Answer
+	// Behind: the object's status is of an earlier state than the basis, since etcd was restored.
+	Behind bool `json:"behind,omitempty"`
+	// Reset is the request's.
+	Reset bool `json:"reset,omitempty"`
 	// Ended are the runs that have ended: finished, or gone.
 	Ended []schedule.Finished `json:"ended,omitempty"`
 	// Running are those that run.
@@ -135,4 +144,6 @@ type StartedJob struct {
 	Managed bool `json:"managed"`
 	// Pods are those that were made with the Job, job.MaxFirst at most, for the Job workflow.
 	Pods []job.CreatedPod `json:"pods,omitempty"`
+	// Late says that creates of its first Pods had no answer: they may land yet.
+	Late bool `json:"late,omitempty"`
 }

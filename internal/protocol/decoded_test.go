@@ -9,9 +9,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 // TestWhatIsDecodedIsBounded walks the fields of every type that strangers' bytes are decoded into. A list or a map is bounded

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"ostinato.dev/ostinato/internal/fixture"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 // enveloped is the value as one of ours that is large arrives.

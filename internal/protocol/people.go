@@ -14,7 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// Signals and updates of people. These comments, and those of arguments and answers, are the reference's (docs/refgen).
+// Signals and updates of people. These comments, and those of arguments and answers, are the reference's (dev/gen/reference).
 const (
 	// SuspendSignal sets spec.suspend. An Event on the object answers it.
 	SuspendSignal = steering.Suspend

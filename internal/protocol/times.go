@@ -94,7 +94,6 @@ func (i JobInput) ValidateTimes(now time.Time) error {
 	state, l := ptr.Deref(i.State, job.State{}), latest{now: now}
 	l.come("startTime", state.StartTime)
 	l.come("listing", state.Listing)
-	l.come("late", state.Late)
 	l.retry(state.CreateRetry.Until, state.StatusRetry.Until, state.ErrorRetry.Until)
 	for _, pod := range state.Pods {
 		l.come("a Pod's since", pod.Since)

@@ -36,6 +36,8 @@ var free = map[string]string{
 	"CronJob.Reported":                "a status that differs is written",
 	"CronJob.Recovered.Finished":      "the end of a run is shown only",
 	"Job.CompletionTime":              "a Job that has it has ended",
+	"Job.Late":                        "it is cut to 40 s from now (job.Resume)",
+	"Job.Taken":                       "it is cut to 40 s from now (job.Resume)",
 	"Job.Backoff.Last":                "it is cut to now (job.Resume)",
 	"Job.Indexes.Last":                "it is cut to now (job.Resume)",
 	"Job.Pods.Retry.Until":            "it is cut to the longest back-off (job.Resume)",

@@ -104,7 +104,7 @@ type JobInput struct {
 	Pods []job.CreatedPod `json:"pods,omitempty"`
 	// List says that the workflow is to begin with a list: the Job may have Pods that its starter does not know.
 	List bool `json:"list,omitempty"`
-	// Late says that creates of the Job's first Pods had no answer: they may land yet.
+	// Late says that creates of the Job's first Pods had no answer: they may land yet. A workflow takes it in once.
 	Late bool `json:"late,omitempty"`
 	// State is set by continue-as-new. A workflow without it plans for a Job without a status; if the Job has one, its first
 	// request is answered with it (job.Base), and the workflow begins again from the Job and its Pods.

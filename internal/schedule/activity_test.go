@@ -24,7 +24,7 @@ func (c *cluster) carryOut(plan schedule.Plan) schedule.Report {
 		}
 	}
 	c.events = append(c.events, plan.Events...)
-	if start := plan.Start; start != nil && (plan.Find || c.unclear != nil) {
+	if start := plan.Start; start != nil && (plan.Find || c.unclear != nil && (start.Manual || !c.unclearManual)) {
 		return c.carryOutUnclear(plan, report)
 	}
 	if start := plan.Start; start != nil {

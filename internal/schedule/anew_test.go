@@ -36,7 +36,22 @@ func TestAJobOfAStateThatBeginsAnewIsKept(t *testing.T) {
 	t.Run("if it starts the run itself", func(t *testing.T) {
 		c := newCluster(t, spec, at("09:55")).at(at("09:55"))
 		c.now = at("10:00:01")
-		kept(t, c.anew().at(at("10:00:02")).finish("Complete", at("10:00:05")), "10:00:36")
+		kept(t, c.anew().at(at("10:00:02")).finish("Complete", at("10:00:05")), "10:00:37")
+	})
+	t.Run("if it has forgotten that it has asked for the run when that was due", func(t *testing.T) {
+		c := newCluster(t, spec, at("09:55")).at(at("09:55"))
+		kept(t, c.at(at("10:00:10")).finish("Complete", at("10:00:15")), "10:00:45")
+	})
+	t.Run("only if it began late", func(t *testing.T) {
+		c := newCluster(t, spec, at("09:55")).at(at("09:55")).at(at("10:00")).finish("Complete", at("10:00:05"))
+		if len(c.deletes) != 1 {
+			t.Errorf("deleted: %+v", c.deletes)
+		}
+	})
+	t.Run("only if it is to be deleted", func(t *testing.T) {
+		c := newCluster(t, cronSpec("*/10 * * * *"), at("09:55")).at(at("09:55"))
+		c.at(at("10:00:10")).finish("Complete", at("10:00:15"))
+		wantTime(t, "wake", c.wake, "10:10")
 	})
 	t.Run("if it finds that the run has started", func(t *testing.T) {
 		c := newCluster(t, spec, at("09:55")).at(at("09:55"))

@@ -49,7 +49,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	switch {
 	case plan.Start == nil:
 	case report.Unclear:
-		p.applyUnclear(*plan.Start, report)
+		p.applyUnclear(plan, report)
 		if !report.Unsent {
 			p.state = p.state.Sent(plan)
 		}
@@ -174,15 +174,19 @@ func (p *pass) applyRefused(start Start, report Report) {
 		if len(p.state.Calendar.Waiting) > 0 {
 			p.recordOutcome(row)
 		}
-	case backfill == nil:
-		p.dropTrigger(start.Sequence)
-		p.record(row)
-		p.state.Reported = nil // The sender was told that it waits.
-	case never:
+	case backfill != nil && never:
 		p.record(backfill.entry(ledger.FailedToCreate, row.Reason, row.Message, p.now))
 		p.dropBackfill(start.Backfill)
 	default:
-		p.record(row)
-		p.settleBackfilled(start.Backfill, start.Scheduled)
+		p.giveUp(start, row)
+	}
+}
+
+// giveUp ends a manual run that has no Job, with its row.
+func (p *pass) giveUp(start Start, row ledger.Entry) {
+	p.record(row)
+	if !p.settleBackfilled(start.Backfill, start.Scheduled) {
+		p.dropTrigger(start.Sequence)
+		p.state.Reported = nil // The sender was told that it waits.
 	}
 }

@@ -63,6 +63,8 @@ type cluster struct {
 	// read either.
 	unclear func(schedule.Start) (made bool)
 	silent  bool
+	// unclearManual says that only creates of manual runs have no clear answer.
+	unclearManual bool
 	// resent says that an earlier attempt at each create had no answer.
 	resent bool
 	// outage is how long the next create takes to reach the API server.

@@ -86,8 +86,8 @@ type pass struct {
 	now   time.Time
 	state State
 	plan  Plan
-	// replaceable is when the start that was chosen may replace runs.
-	replaceable time.Time
+	// replaceable is when the start that was chosen may replace runs, prunable when the first of the Jobs that are kept for now may go.
+	replaceable, prunable time.Time
 }
 
 // begin returns a pass over a copy of the state.
@@ -235,10 +235,7 @@ func (p *pass) chooseWake() {
 	if p.state.Calendar.rechecks() && !p.spec.Suspend && !p.spec.Deleting {
 		earliest("time zone check", p.state.Calendar.Recheck)
 	}
-	earliest("retry", p.state.Prune.Until, p.replaceable, p.state.StatusRetry.Until)
-	for _, finished := range p.state.Finished {
-		earliest("retry", finished.Run.Unclear)
-	}
+	earliest("retry", p.state.Prune.Until, p.replaceable, p.prunable, p.state.StatusRetry.Until)
 	if p.state.contested(p.now) {
 		earliest("retry", p.state.Overtaken[0].Add(contestedFor+time.Second))
 	}

@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ostinato.dev/ostinato/internal/fixture/clocks"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/testing/fixture/clocks"
 )
 
 func on(expression string) specOption {

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ostinato.dev/ostinato/internal/fixture/clocks"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/testing/fixture/clocks"
 	"ostinato.dev/ostinato/internal/times"
 )
 

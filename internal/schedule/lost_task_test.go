@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -65,6 +67,15 @@ func TestAStateWhoseTaskIsLostKeeps(t *testing.T) {
 		c.overtake(c.spec.Generation, schedule.StatusOf(c.state, c.spec))
 		wantStrings(t, "ledger", c.ledger(), "19T10:10:00 SkippedSuperseded Outage")
 	})
+	t.Run("one outcome of a time of a CronJob of batch/v1, whose status has no rows", func(t *testing.T) {
+		c := newCluster(t, cronSpec("*/10 * * * *", forbid), at("09:55")).at(at("10:00")).at(at("10:10")).at(at("10:20")).at(at("10:25"))
+		written := schedule.StatusOf(c.state, c.spec)
+		c.overtake(c.spec.Generation, ostinatov1.CronJobStatus{Active: written.Active, LastScheduleTime: written.LastScheduleTime})
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T10:10:00 SkippedOverlap JobAlreadyActive")
+		c.overtake(c.spec.Generation+1, ostinatov1.CronJobStatus{Active: written.Active, LastScheduleTime: written.LastScheduleTime})
+		c.at(at("10:26")).at(at("10:30"))
+		wantStrings(t, "ledger after a restore", c.ledger(), "19T10:00:00 Started", "19T10:10:00..19T10:20:00 x2 SkippedOverlap JobAlreadyActive")
+	})
 	t.Run("the failures after which the CronJob is suspended", func(t *testing.T) {
 		c := newCluster(t, cronSpec("*/10 * * * *", pauseAfter(1)), at("09:55")).at(at("10:00"))
 		c.state = schedule.Finish(c.state, c.spec, schedule.Finished{Run: c.state.Active[0], Condition: batchv1.JobFailed})
@@ -110,6 +121,97 @@ func TestTheNextRevision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := (schedule.Basis{Revision: test.basis}).Next(ostinatov1.CronJobStatus{Revision: test.object}); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// TestABackfillKnowsItsRunsAfterALostTask: a task that is lost with its worker has written one status: the backfill stays, and its run that goes on is still its own.
+func TestABackfillKnowsItsRunsAfterALostTask(t *testing.T) {
+	for _, overlap := range []batchv1.ConcurrencyPolicy{"", batchv1.ReplaceConcurrent} {
+		spec, now := cronSpec("0 * * * *"), at("10:05")
+		identity := schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: at("10:01")}
+		state := schedule.NewState(identity, ostinatov1.CronJobStatus{Revision: 7}, ledger.Ledger{}, nil)
+		state = schedule.AddBackfill(state, spec, schedule.BackfillRequest{Overlap: overlap}, []time.Time{at("08:00"), at("09:00")}, now)
+		state = schedule.Take(state, spec, schedule.Evaluate(spec, state, now))
+		plan := schedule.Decide(state, spec, now)
+		state = schedule.Apply(plan, schedule.Report{Started: &schedule.Run{Name: plan.Start.Name, UID: "b1", Started: now}, Revision: 8}, now)
+		status := schedule.StatusOf(state, spec)
+		status.Revision = 9
+		anew := schedule.BeginAnew(state, schedule.NewState(identity, status, state.Ledger, nil), status, 1, nil, now)
+		if anew.Dropped {
+			t.Fatal("dropped")
+		}
+		if next := schedule.Decide(anew.State, spec, now.Add(time.Second)); next.Start != nil {
+			t.Errorf("overlap %q: %s starts beside or in place of the backfill's own run, deletes %+v", overlap, next.Start.Name, next.Deletes)
+		}
+	}
+}
+
+// TestATriggerWhoseRunIsInTheStatusIsNotKept: the task that is lost has found the Job of a trigger, and its run was replaced since.
+func TestATriggerWhoseRunIsInTheStatusIsNotKept(t *testing.T) {
+	c := newCluster(t, cronSpec("0 2 * * *", replace), at("09:55")).at(at("09:55"))
+	old := schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("10:00"))
+	old = schedule.AddTrigger(old, schedule.TriggerRequest{}, at("10:01"))
+	name := names.TriggeredJob(cronJobName, cronJobUID, old.Triggers[0].Sequence)
+	old = schedule.RecoverJobs(old, []schedule.RecoveredJob{{Run: schedule.Run{Name: name, UID: "first", Scheduled: at("10:00"), Manual: true}}})
+	status := schedule.StatusOf(old, c.spec)
+	status.Revision = 1
+	status.RecentRuns = []ostinatov1.RecentRun{{ScheduledTime: metav1.NewTime(at("10:00")), Outcome: string(ledger.Started), JobName: name, Manual: true}}
+	anew := schedule.BeginAnew(old, schedule.NewState(old.Identity, status, old.Ledger, nil), status, c.spec.Generation, nil, at("10:02"))
+	if anew.Dropped || len(anew.State.Triggers) != 1 || !anew.State.Triggers[0].At.Equal(at("10:01")) {
+		t.Errorf("dropped %t, triggers %+v", anew.Dropped, anew.State.Triggers)
+	}
+}
+
+// The task that is lost has heard of one trigger, or of two within a second, and others have come since: Temporal begins the task anew, in
+// which all of them come at a later time.
+func TestTriggersComeDuringTheLossOfATaskThatHasSkippedOthers(t *testing.T) {
+	trigger := schedule.TriggerRequest{Asked: ledger.Asked{Through: ledger.ThroughSignal}}
+	row := ostinatov1.RecentRun{
+		ScheduledTime: metav1.NewTime(at("10:01")), Outcome: string(ledger.SkippedOverlap), Reason: ledger.ReasonJobAlreadyActive,
+		Manual: true, Through: ledger.ThroughSignal,
+	}
+	later, ofAda, refused := row, row, row
+	later.ScheduledTime = metav1.NewTime(at("10:03"))
+	ofAda.By, refused.Outcome = "ada", string(ledger.FailedToCreate)
+	for name, test := range map[string]struct {
+		rows  []ostinatov1.RecentRun
+		ahead int64
+		// dropped says that the triggers may have been carried out; left is how many are still to be done otherwise.
+		dropped bool
+		left    int
+	}{
+		"one":                                {rows: []ostinatov1.RecentRun{row}, ahead: 1, left: 2},
+		"two":                                {rows: []ostinatov1.RecentRun{row, row}, ahead: 1, left: 1},
+		"more than have come":                {rows: []ostinatov1.RecentRun{row, row, row, row}, ahead: 1, dropped: true},
+		"one that has come later":            {rows: []ostinatov1.RecentRun{later}, ahead: 1, dropped: true},
+		"one that another person has sent":   {rows: []ostinatov1.RecentRun{ofAda}, ahead: 1, dropped: true},
+		"one that was refused":               {rows: []ostinatov1.RecentRun{refused}, ahead: 1, dropped: true},
+		"one, and another status came since": {rows: []ostinatov1.RecentRun{row}, ahead: 2, dropped: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 10 * * *", forbid), at("09:55")).at(at("10:00"))
+			c.state = schedule.AddTriggers(c.state, []schedule.TriggerRequest{trigger, trigger, trigger}, at("10:02"))
+			asked := c.state.Triggers
+			status := schedule.StatusOf(c.state, c.spec)
+			status.Revision = c.state.Basis.Revision + test.ahead
+			status.RecentRuns = append(test.rows, status.RecentRuns...)
+			read := schedule.NewState(c.state.Identity, status, c.state.Ledger, nil)
+			anew := schedule.BeginAnew(c.state, read, status, c.spec.Generation, nil, at("10:02"))
+			if anew.Dropped != test.dropped || len(anew.State.Triggers) != test.left {
+				t.Errorf("dropped %t, triggers %+v", anew.Dropped, anew.State.Triggers)
+			}
+			c.state = anew.State
+			c.at(at("10:02"))
+			for _, one := range asked {
+				answer, known := schedule.Answer(c.state, one.Sequence)
+				if !test.dropped && (!known || answer.Reason != ledger.ReasonJobAlreadyActive) {
+					t.Errorf("trigger %d: known %t, %+v", one.Sequence, known, answer)
+				}
+			}
+			if rows := len(c.state.Ledger.Entries); !test.dropped && rows != 1+len(asked) {
+				t.Errorf("%d rows: %+v", rows, c.state.Ledger.Entries)
 			}
 		})
 	}

@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"ostinato.dev/ostinato/internal/fixture/clocks"
+	"ostinato.dev/ostinato/internal/testing/fixture/clocks"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -186,7 +186,10 @@ func (p *pass) prune() []Delete {
 		kind := slices.DeleteFunc(slices.Clone(p.state.Finished), func(f Finished) bool { return f.Condition != condition })
 		slices.SortFunc(kind, byStart)
 		for _, finished := range kind[:max(len(kind)-int(p.spec.HistoryLimit(condition)), 0)] {
-			if p.now.Before(finished.Run.Unclear) {
+			if kept := finished.keptUntil(); p.now.Before(kept) {
+				if p.prunable.IsZero() || kept.Before(p.prunable) {
+					p.prunable = kept
+				}
 				continue
 			}
 			deletes = append(deletes, Delete{Name: finished.Run.Name, UID: finished.Run.UID})

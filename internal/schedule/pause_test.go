@@ -138,3 +138,34 @@ func TestWhoMayBePaused(t *testing.T) {
 		}
 	}
 }
+
+// A person resumes what failures have suspended. The workflow has planned nothing in between, or was lost with what it had planned: the
+// failures before the resume do not suspend the CronJob again.
+func TestFailuresBeforeAResumeAreForgiven(t *testing.T) {
+	for name, resume := range map[string]func(*cluster){
+		"that comes before the next plan": func(c *cluster) {
+			c.pause()
+			c.change(at("11:31"), resumed)
+		},
+		"after the workflow task that has written the suspension was lost": func(c *cluster) {
+			written := *c
+			written.pause()
+			written.at(at("11:31"))
+			c.overtake(c.spec.Generation, written.status)
+			c.change(at("11:32"), resumed)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 * * * *", pauseAfter(2)), at("09:30")).at(at("09:30")).runs(batchv1.JobFailed)
+			c.at(at("11:00"))
+			c.refusePause = true
+			c.finish(batchv1.JobFailed, at("11:30"))
+			c.refusePause = false
+			resume(c)
+			c.paused = false
+			if c.at(at("11:40")); c.paused {
+				t.Errorf("suspended again after %d failures", c.state.ConsecutiveFailures)
+			}
+		})
+	}
+}

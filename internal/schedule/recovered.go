@@ -64,6 +64,7 @@ func (p *pass) adoptRecovered() {
 			recovered.Taken = true
 			p.state.Recovered = append(p.state.Recovered, recovered)
 		case !p.state.Ledger.Has(run.Name):
+			recovered.Run.Backfill = run.Backfill
 			entry := p.found(recovered)
 			entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
 			p.record(entry)
@@ -99,9 +100,6 @@ func (p *pass) recordRecovered() {
 func (p *pass) found(recovered RecoveredJob) ledger.Entry {
 	run := recovered.Run
 	start := Start{Scheduled: run.Scheduled, Manual: run.Manual, Backfill: run.Backfill}
-	if run.Backfill != 0 {
-		start.Note = backfillNote("")
-	}
 	start.WhyLate = ledger.ReasonFoundLater
 	if !run.Manual {
 		start.WhyLate, start.LateMessage = p.whyLate(run.Scheduled, ledger.ReasonFoundLater)
@@ -132,7 +130,7 @@ func (p *pass) askedFor(run *Run) (asked Trigger, expected bool) {
 			if expected = p.settleBackfilled(backfill.Sequence, run.Scheduled); expected {
 				run.Backfill = backfill.Sequence
 			}
-			return Trigger{Sequence: backfill.Sequence, TriggerRequest: TriggerRequest{Asked: backfill.Asked}}, expected
+			return Trigger{Sequence: backfill.Sequence, TriggerRequest: TriggerRequest{Note: backfillNote(backfill.Note), Asked: backfill.Asked}}, expected
 		}
 	}
 	return Trigger{TriggerRequest: TriggerRequest{Asked: ledger.Asked{By: run.By, Through: ledger.ThroughJob, Changed: run.Changed}}}, false

@@ -2,9 +2,11 @@ package schedule_test
 
 import (
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -104,4 +106,21 @@ func TestTheTimesBeforeAnEditStaySettledWhenTheWorkflowStartsOver(t *testing.T) 
 	wantStrings(t, "runs", anew.started())
 	anew.at(at("13:00"))
 	wantStrings(t, "runs", anew.started(), "2016-05-19T13:00:00Z")
+}
+
+// TestAJobOfABackfillThatIsFoundHasTheRowOfOneThatWasStarted: the answer to its create was not clear.
+func TestAJobOfABackfillThatIsFoundHasTheRowOfOneThatWasStarted(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30"))
+	request := between("05:00", "05:00")
+	request.Note, request.By = "lost", "ada"
+	c.state = schedule.AddBackfill(c.state, c.spec, request, []time.Time{at("05:00")}, at("09:40"))
+	made := schedule.Run{
+		Name: names.BackfilledJob(cronJobName, cronJobUID, c.state.TriggerSequence, at("05:00")), UID: "late", Scheduled: at("05:00"), Manual: true, Started: at("09:40:30"),
+	}
+	c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: made}})
+	c.at(at("09:41"))
+	wantStrings(t, "ledger", c.ledger(), "19T05:00:00 Started manual")
+	if row := c.state.Ledger.Entries[0]; row.Message != "backfill: lost" || row.By != "ada" {
+		t.Errorf("the row is %+v, want the note and the sender of the backfill", row)
+	}
 }

@@ -125,7 +125,8 @@ type Overtaken struct {
 // the object.
 //
 // A status that is ahead by few writes, of the generation that the state knows or by one write, and that names no run that the
-// state does not know, is most often of a workflow task that was lost after these writes: what was heard is still to be done.
+// state does not know, is most often of a workflow task that was lost after these writes: what was heard is still to be done, but for
+// the triggers that a single write says were skipped.
 // Otherwise Temporal was restored or the workflow was reset, and what it heard was carried out already. A revision that cannot
 // have been counted up to is taken over once, with nothing else.
 // heard names what the workflow has heard and not done yet, for the Event that answers it.
@@ -152,10 +153,30 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 		// The status does not tell which runs have ended since, as that of a CronJob of batch/v1: only one write can't have more.
 		lost = 1
 	}
-	// The task that has written one status may have heard of an edit first.
-	if ahead <= lost && (ahead == 1 || status.ObservedGeneration <= generation) && old.knowsRunsOf(status) {
+	skipped, isKnown := old.skippedBy(status)
+	isKnown = isKnown && old.knowsRunsOf(status)
+	// The task that has written one status may have heard of an edit first, and have skipped triggers.
+	if ahead <= lost && (ahead == 1 || status.ObservedGeneration <= generation && len(skipped) == 0) && isKnown {
 		anew.Triggers, anew.Backfills, anew.Suspension = old.Triggers, old.Backfills, old.Suspension
-		anew.Forgiven = min(old.Forgiven, anew.ConsecutiveFailures)
+		// The task that is lost may have found the Job of one.
+		anew.Triggers = slices.DeleteFunc(slices.Clone(anew.Triggers), func(trigger Trigger) bool {
+			row, isSkipped := skipped[trigger.Sequence]
+			if isSkipped {
+				anew.Ledger = anew.Ledger.Numbered(row, trigger.Sequence)
+			}
+			return isSkipped || anew.Ledger.Has(names.TriggeredJob(anew.Name, anew.UID, trigger.Sequence))
+		})
+		if firstOf(status.Conditions, isSuspended) == nil {
+			// Otherwise the task that is lost has forgiven all of them.
+			anew.Forgiven = min(old.Forgiven, anew.ConsecutiveFailures)
+		}
+		// The status does not say which backfill a run is of.
+		for i := range anew.Active {
+			known := old.activeIndex(anew.Active[i])
+			if known >= 0 {
+				anew.Active[i].Backfill = old.Active[known].Backfill
+			}
+		}
 		anew = anew.withTimesOf(old)
 	} else {
 		result.Dropped = true
@@ -223,13 +244,46 @@ func (s State) knowsRunsOf(status ostinatov1.CronJobStatus) bool {
 		}
 	}
 	return !slices.ContainsFunc(status.RecentRuns, func(row ostinatov1.RecentRun) bool {
-		if row.JobName == "" {
-			return row.Manual && !slices.ContainsFunc(s.Ledger.Entries, func(entry ledger.Entry) bool {
-				return entry.Manual && string(entry.Outcome) == row.Outcome && entry.Scheduled.Equal(row.ScheduledTime.Time)
-			})
-		}
-		return !s.Ledger.Has(row.JobName) && !s.Knows(Run{Name: row.JobName})
+		return row.JobName != "" && !s.Ledger.Has(row.JobName) && !s.Knows(Run{Name: row.JobName})
 	})
+}
+
+// skippedBy returns the rows of triggers that the status says were skipped and the state has still to do, by their numbers. A task that
+// was lost has heard of the same triggers at an earlier time, in the same order. isKnown is false if the status has a row of another
+// manual run without a Job that the state does not know.
+func (s State) skippedBy(status ostinatov1.CronJobStatus) (skipped map[int64]ostinatov1.RecentRun, isKnown bool) {
+	skipped = map[int64]ostinatov1.RecentRun{}
+	// Each row is of one run: several may be of the same second.
+	rows := slices.Clone(s.Ledger.Entries)
+	for _, row := range slices.Backward(status.RecentRuns) {
+		if row.JobName != "" || !row.Manual {
+			continue
+		}
+		at := slices.IndexFunc(rows, func(entry ledger.Entry) bool {
+			return entry.Manual && string(entry.Outcome) == row.Outcome && entry.Scheduled.Equal(row.ScheduledTime.Time)
+		})
+		if at >= 0 {
+			rows = slices.Delete(rows, at, at+1)
+			continue
+		}
+		trigger := firstOf(s.Triggers, func(trigger Trigger) bool {
+			_, isOther := skipped[trigger.Sequence]
+			return !isOther && trigger.isSkippedAs(row)
+		})
+		if trigger == nil {
+			return nil, false
+		}
+		skipped[trigger.Sequence] = row
+	}
+	return skipped, true
+}
+
+// isSkippedAs reports whether the row may be that of the trigger, skipped at this time or an earlier one.
+func (t Trigger) isSkippedAs(row ostinatov1.RecentRun) bool {
+	own := t.entry(ledger.SkippedOverlap, ledger.ReasonJobAlreadyActive, t.At).Bounded().RecentRun()
+	isLater := own.ScheduledTime.Before(&row.ScheduledTime)
+	own.ScheduledTime = row.ScheduledTime
+	return !isLater && own == row && t.Unclear.IsZero()
 }
 
 // forgotten says what a state that was overtaken had still to do.

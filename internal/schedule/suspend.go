@@ -28,6 +28,8 @@ func (p *pass) markSuspension() {
 		}
 	case !p.spec.Suspend && lasting:
 		p.state.Suspension.To = p.now
+		// No plan may have come while it lasted.
+		p.state.Forgiven = p.state.ConsecutiveFailures
 	}
 	if !p.spec.Suspend && !p.spec.Deleting {
 		return

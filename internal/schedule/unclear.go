@@ -71,9 +71,12 @@ func (p *pass) holding(start Start, delay *Delay, wanted bool) *held {
 	return &held{start, delay, wanted && !p.state.atCapacity(start.Under(p.spec))}
 }
 
+// asks reports whether the run is asked for again before its Job is looked for.
+func (h held) asks() bool { return h.wanted && h.delay.Retry.Until.Before(h.delay.Unclear) }
+
 // resumeAt returns when the run is asked or looked for next.
 func (h held) resumeAt() time.Time {
-	if h.wanted || h.delay.Retry.Until.After(h.delay.Unclear) {
+	if h.asks() {
 		return h.delay.Retry.Until
 	}
 	return h.delay.Unclear
@@ -89,7 +92,7 @@ func (p *pass) chooseHeld() bool {
 		return false
 	}
 	if !p.now.Before(held.resumeAt()) {
-		p.plan.Start, p.plan.Find = &held.start, !held.wanted
+		p.plan.Start, p.plan.Find = &held.start, !held.asks()
 	}
 	return true
 }
@@ -157,19 +160,42 @@ func (s State) unclearJob() string {
 	return ""
 }
 
-// applyUnclear takes in that it is open whether a run's Job was made. If no create was sent, it was not.
-func (p *pass) applyUnclear(start Start, report Report) {
+// keptUntil returns until when the Job is not pruned: another create of it may be carried out until then. A run that began late may have
+// been asked for when it was due, by a workflow that Temporal does not know any more since it was restored.
+func (f Finished) keptUntil() time.Time {
+	if f.Run.Started.After(f.Run.Scheduled) {
+		return times.Later(f.Run.Unclear, f.Run.Started.Add(unclearFor))
+	}
+	return f.Run.Unclear
+}
+
+// applyUnclear takes in that it is open whether a run's Job was made. If no create was sent, it was not. A manual run with an answer
+// is put off as a refused one is, so that the schedule goes on between its attempts.
+func (p *pass) applyUnclear(plan Plan, report Report) {
+	start := *plan.Start
 	delay := p.delayOf(start)
 	if delay == nil {
+		return
+	}
+	if plan.Find {
+		delay.Unclear = times.Later(delay.Unclear, p.now.Add(maxUnclearRetry))
 		return
 	}
 	if !report.Unsent {
 		delay.Unclear = p.now.Add(unclearFor)
 	}
+	switch {
+	case report.Message == "" || !start.Manual:
+		delay.Retry = delay.Retry.soon(p.now)
+	case delay.Reason == "":
+		// Attempts without an answer do not count.
+		delay.Retry = Backoff{}.Next(p.now)
+	default:
+		delay.Retry = delay.Retry.Next(p.now)
+	}
 	if report.Message != "" {
 		delay.Reason, delay.Message = ledger.ServerError, report.Message
 	}
-	delay.Retry = delay.Retry.soon(p.now)
 }
 
 // soon returns the back-off after one more attempt that leaves it open whether a run has started: 1 s, doubling to 10 s.
@@ -183,10 +209,14 @@ func (p *pass) applyMissing(start Start) {
 	if delay == nil {
 		return
 	}
-	over, why := delay.Over, delay.OverWhy
+	over, why, retry := delay.Over, delay.OverWhy, delay.Retry
 	delay.Unclear, delay.Over, delay.OverWhy, delay.Retry = time.Time{}, false, "", Backoff{}
 	switch {
+	case start.Manual && delay.Reason == "":
+	case start.Manual && retry.Attempts < triggerAttempts:
+		delay.Retry = retry
 	case start.Manual:
+		p.giveUp(start, start.row(ledger.FailedToCreate, delay.Reason, delay.Message, p.now))
 	case over:
 		p.missAll([]time.Time{start.Scheduled}, why)
 	case !p.state.waits(start.run(Run{})) && !p.state.Suspension.lasts():

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -253,4 +255,56 @@ func TestATriggerThatWaitsForAnUnclearCreateIsAnswered(t *testing.T) {
 	if !known || answer.Runs != schedule.RunsQueued || !strings.Contains(answer.Reason, "whether Job hello-24394200 was created") {
 		t.Errorf("answer %+v, known %v", answer, known)
 	}
+}
+
+// Each create of a manual run is answered 500: the schedule goes on between its attempts, and it is given up as a refused one is.
+// Forbid gives up one that is asked for again while a run of the schedule is active.
+func TestAManualRunThatIsAnswered500AlwaysDoesNotEndTheSchedule(t *testing.T) {
+	for name, ask := range map[string]func(*cluster){
+		"a trigger": func(c *cluster) { c.trigger(at("10:01")) },
+		"a backfill": func(c *cluster) {
+			request := schedule.BackfillRequest{From: at("09:50"), To: at("09:50")}
+			c.state = schedule.AddBackfill(c.state, c.spec, request, []time.Time{at("09:50")}, at("10:01"))
+			c.at(at("10:01"))
+		},
+	} {
+		for _, concurrency := range []specOption{allow, forbid, replace, queue, atMost(2)} {
+			given := "FailedToCreate ServerError manual"
+			c := newCluster(t, cronSpec("*/5 * * * *", concurrency), at("10:00")).at(at("10:00"))
+			if c.spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && name == "a trigger" {
+				given = "SkippedOverlap JobAlreadyActive manual"
+			}
+			c.unclear, c.unclearManual = made(false), true
+			for ask(c); c.now.Before(at("10:31")); c.at(c.now.Add(time.Second)) {
+				if len(c.state.Active) > 0 {
+					c.finish("Complete", c.now)
+				}
+			}
+			wantStrings(t, name+": runs", c.started(), "2016-05-19T10:05:00Z", "2016-05-19T10:10:00Z", "2016-05-19T10:15:00Z",
+				"2016-05-19T10:20:00Z", "2016-05-19T10:25:00Z", "2016-05-19T10:30:00Z")
+			if rows := strings.Join(c.ledger(), "\n"); len(c.state.Triggers)+len(c.state.Backfills) > 0 || !strings.Contains(rows, given) {
+				t.Errorf("%s: triggers %+v, backfills %+v, ledger\n%s", name, c.state.Triggers, c.state.Backfills, rows)
+			}
+		}
+	}
+}
+
+// What the API server has not answered does not count as an attempt: after an outage a trigger is asked for as often as any.
+func TestATriggerIsNotGivenUpForAnOutage(t *testing.T) {
+	c := newCluster(t, cronSpec("0 2 * * *"), at("10:00")).at(at("10:00"))
+	c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("10:00"))
+	now := at("10:00")
+	for range 20 {
+		plan := schedule.Decide(c.state, c.spec, now)
+		if plan.Start == nil || plan.Find {
+			t.Fatalf("at %s: plan %+v", now, plan)
+		}
+		c.state = schedule.Apply(plan, schedule.Report{Unclear: true}, now)
+		now = now.Add(10 * time.Second)
+	}
+	c.unclear = made(false)
+	c.at(now)
+	c.unclear = nil
+	c.at(c.wake)
+	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 StartedLate FailedCreate manual")
 }

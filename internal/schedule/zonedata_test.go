@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/fixture/clocks"
+	"ostinato.dev/ostinato/internal/testing/fixture/clocks"
 )
 
 // A new release of the zone database is taken in for times that were computed before,

@@ -3,19 +3,16 @@ package telemetry
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/flowcontrol"
+
+	"ostinato.dev/ostinato/internal/review"
 )
 
 const (
@@ -26,14 +23,8 @@ const (
 	// keptFor is how long an allowed answer goes on to hold while the API server does not
 	// answer or is not asked: metrics are needed most in an outage.
 	keptFor = 10 * time.Minute
-	// reviewsPerSecond and reviewsPerCaller bound what strangers can have the API server asked, in sum and from one
-	// address, so that a caller with random tokens does not use up those of other callers. An address from which a
-	// permitted caller has read within keptFor does not count in the sum. callersKept bounds the addresses that are
-	// known apart.
-	reviewsPerSecond = 50
-	reviewsPerCaller = 5
-	callersKept      = 1000
-	reviewTimeout    = 5 * time.Second
+	// reviewsPerHost bounds what callers of one address can have the API server asked in a second.
+	reviewsPerHost = 5
 )
 
 // Access lets a request through if RBAC allows the caller to do to the path, as a nonResourceURL, what the
@@ -44,10 +35,9 @@ type Access struct {
 	logger  *slog.Logger
 	answers *cache.LRUExpireCache
 	kept    *cache.LRUExpireCache // the questions whose last answer was that the caller may
-	limiter flowcontrol.RateLimiter
-	mutex   sync.Mutex
-	callers *cache.LRUExpireCache
-	readers *cache.LRUExpireCache // the addresses of the last allowed answers
+	limiter *review.Limiter
+	// readers are the addresses from which a permitted caller has read within keptFor.
+	readers *cache.LRUExpireCache
 }
 
 // NewAccess returns an Access that asks by client.
@@ -57,9 +47,8 @@ func NewAccess(client kubernetes.Interface, logger *slog.Logger) *Access {
 		logger:  logger,
 		answers: cache.NewLRUExpireCache(answersKept),
 		kept:    cache.NewLRUExpireCache(answersKept),
-		callers: cache.NewLRUExpireCache(callersKept),
-		readers: cache.NewLRUExpireCache(callersKept),
-		limiter: flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, 2*reviewsPerSecond),
+		readers: cache.NewLRUExpireCache(answersKept),
+		limiter: review.NewLimiter(reviewsPerHost),
 	}
 }
 
@@ -98,7 +87,7 @@ func (a *Access) judge(r *http.Request) int {
 	host := hostOf(r.RemoteAddr)
 	_, reads := a.readers.Get(host)
 	status := http.StatusTooManyRequests
-	if a.caller(host).TryAccept() && (reads || a.limiter.TryAccept()) {
+	if a.limiter.Take(host, reads) {
 		var err error
 		if status, err = a.review(r.Context(), token, asked); err != nil {
 			a.logger.Warn("who reads metrics can't be told", "path", asked.path, "error", err)
@@ -120,43 +109,20 @@ func (a *Access) judge(r *http.Request) int {
 	return status
 }
 
-func (a *Access) caller(host string) flowcontrol.RateLimiter {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if known, ok := a.callers.Get(host); ok {
-		return known.(flowcontrol.RateLimiter)
-	}
-	limiter := flowcontrol.NewTokenBucketRateLimiter(reviewsPerCaller, 2*reviewsPerCaller)
-	a.callers.Add(host, limiter, time.Minute)
-	return limiter
-}
-
 func (a *Access) review(ctx context.Context, token string, asked question) (status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
-	defer cancel()
-	identity, err := a.client.AuthenticationV1().TokenReviews().Create(ctx,
-		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+	user, known, err := review.Identify(ctx, a.client, token, "")
 	if err != nil {
-		return http.StatusServiceUnavailable, fmt.Errorf("create a TokenReview: %w", err)
+		return http.StatusServiceUnavailable, err
 	}
-	if !identity.Status.Authenticated {
+	if !known {
 		return http.StatusUnauthorized, nil
 	}
-	user := identity.Status.User
-	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	access, err := a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
-			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: asked.verb, Path: asked.path},
-		},
-	}, metav1.CreateOptions{})
+	path := &authorizationv1.NonResourceAttributes{Verb: asked.verb, Path: asked.path}
+	allowed, err := review.Allowed(ctx, a.client, user, nil, path)
 	if err != nil {
-		return http.StatusServiceUnavailable, fmt.Errorf("create a SubjectAccessReview of %s: %w", user.Username, err)
+		return http.StatusServiceUnavailable, err
 	}
-	if !access.Status.Allowed {
+	if !allowed {
 		return http.StatusForbidden, nil
 	}
 	return http.StatusOK, nil

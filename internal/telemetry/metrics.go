@@ -19,9 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/util/workqueue"
+
+	"ostinato.dev/ostinato/internal/command"
 )
 
-// NewRegistry returns a registry with the metrics of the Go runtime and the process.
+// NewRegistry returns a registry with the metrics of the Go runtime, the process and the build.
 func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -29,7 +31,17 @@ func NewRegistry() *prometheus.Registry {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
 	)
+	RegisterBuild(registry)
 	return registry
+}
+
+// RegisterBuild puts what this program was built from into labels, as Prometheus' own programs do.
+func RegisterBuild(registry prometheus.Registerer) {
+	build := command.ThisBuild()
+	promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: "ostinato", Name: "build_info",
+		Help: "1, labelled by the version and the commit that the program was built from, and by the version of Go",
+	}, []string{"version", "revision", "goversion"}).WithLabelValues(build.Version, build.Revision, build.Go).Set(1)
 }
 
 // durationBuckets span a local API call (milliseconds) to a workflow's wait, in

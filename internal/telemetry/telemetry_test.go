@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/telemetry"
 )
 
@@ -42,6 +44,13 @@ func serve(t *testing.T, options telemetry.ServerOptions) *telemetry.Server {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, server.Close()) })
 	return server
+}
+
+func TestTheBuildIsAmongTheMetrics(t *testing.T) {
+	server := serve(t, telemetry.ServerOptions{MetricsAddress: "127.0.0.1:0"})
+	_, body := get(t, "http://"+server.MetricsAddress+"/metrics")
+	build := command.ThisBuild()
+	assert.Contains(t, body, fmt.Sprintf("ostinato_build_info{goversion=%q,revision=%q,version=%q} 1\n", build.Go, build.Revision, build.Version))
 }
 
 func TestReadinessFollowsTheChecks(t *testing.T) {

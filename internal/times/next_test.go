@@ -9,7 +9,7 @@ import (
 	"github.com/robfig/cron/v3"
 	"pgregory.net/rapid"
 
-	"ostinato.dev/ostinato/internal/fixture/clocks"
+	"ostinato.dev/ostinato/internal/testing/fixture/clocks"
 	"ostinato.dev/ostinato/internal/times"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"ostinato.dev/ostinato/internal/fixture/clocks"
+	"ostinato.dev/ostinato/internal/testing/fixture/clocks"
 )
 
 func TestMain(m *testing.M) { clocks.Main(m) }

@@ -15,8 +15,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/activities"
-	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 	"ostinato.dev/ostinato/workflows"
 )
 

@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,15 +17,15 @@ var waits = map[string]int{
 	"EventuallyWithT": 2, "PollUntilContextTimeout": 2, "WithTimeout": 1,
 }
 
-// otherTests are the folders of test/ in which nothing waits for a running stack, or which measure how long it takes.
-var otherTests = []string{"architecture", "bench", "conformance"}
+// waiting are the folders whose code waits for a running stack.
+var waiting = []string{"dev/harness", "test/serial", "test/stack", "test/trial"}
 
-// Every wait for something that runs names what bounds it, as test/harness/bounds.go does: whoever reads a number can't
+// Every wait for something that runs names what bounds it, as dev/harness/bounds.go does: whoever reads a number can't
 // tell whether it is enough on a slower machine, or what has to change with it.
 func TestEveryWaitNamesItsBound(t *testing.T) {
 	seen := 0
-	for _, folder := range testFolders(t) {
-		for _, path := range goFiles(t, filepath.Join("..", folder)) {
+	for _, folder := range waiting {
+		for _, path := range goFiles(t, filepath.Join(root, folder)) {
 			fset := token.NewFileSet()
 			file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
 			if err != nil {
@@ -37,13 +36,13 @@ func TestEveryWaitNamesItsBound(t *testing.T) {
 				if !ok {
 					return true
 				}
-				position, waiting := waits[calledName(call)]
-				if !waiting || len(call.Args) <= position {
+				position, found := waits[calledName(call)]
+				if !found || len(call.Args) <= position {
 					return true
 				}
 				seen++
 				if bound := call.Args[position]; namesUnit(bound) && !isUnitTest(path) {
-					t.Errorf("%s: %s waits for a number; name what bounds it, see test/harness/bounds.go", fset.Position(bound.Pos()), calledName(call))
+					t.Errorf("%s: %s waits for a number; name what bounds it, see dev/harness/bounds.go", fset.Position(bound.Pos()), calledName(call))
 				}
 				return true
 			})
@@ -57,22 +56,6 @@ func TestEveryWaitNamesItsBound(t *testing.T) {
 // isUnitTest tells whether a file tests the harness itself, which waits for nothing that runs.
 func isUnitTest(path string) bool {
 	return filepath.Base(filepath.Dir(path)) == "harness" && strings.HasSuffix(path, "_test.go")
-}
-
-// testFolders lists the folders of test/ whose tests run a stack.
-func testFolders(t *testing.T) []string {
-	t.Helper()
-	entries, err := os.ReadDir("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var folders []string
-	for _, entry := range entries {
-		if entry.IsDir() && !slices.Contains(otherTests, entry.Name()) {
-			folders = append(folders, entry.Name())
-		}
-	}
-	return folders
 }
 
 // goFiles lists the Go files of a folder and those below it.

@@ -34,8 +34,8 @@ const (
 	tick = time.Minute
 )
 
-func reference(stored *ostinatov1.CronJob) protocol.ObjectReference {
-	return protocol.ObjectReference{Namespace: stored.Namespace, Name: stored.Name, UID: string(stored.UID)}
+func (w *world) reference(stored *ostinatov1.CronJob) protocol.ObjectReference {
+	return protocol.ObjectReference{Namespace: stored.Namespace, Name: stored.Name, UID: string(stored.UID), Native: w.scenario.Native}
 }
 
 // watches has it look now and then.
@@ -51,7 +51,7 @@ func (b *bridge) tells(overdue bool) {
 	stored := b.world.cluster.peek()
 	b.world.over = false
 	b.world.tell(play.Signal{Name: protocol.CronJobSpecSignal, Argument: protocol.CronJobSpec{
-		CronJob: reference(stored), Spec: schedule.SpecOf(stored), Overdue: overdue,
+		CronJob: b.world.reference(stored), Spec: schedule.SpecOf(stored), Overdue: overdue,
 	}})
 }
 

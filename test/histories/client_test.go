@@ -26,6 +26,8 @@ type asked struct {
 	what   string
 	name   string
 	dryRun bool
+	// manual says that it is about the Job of a run that somebody has asked for.
+	manual bool
 	// sent is when it was sent, answered when the client had its answer, or gave it up; zero while it waits.
 	sent, answered time.Time
 }
@@ -185,6 +187,7 @@ func (j jobsOn) of(name string) (wire, batchclient.JobInterface) {
 func (j jobsOn) Create(ctx context.Context, job *batchv1.Job, options metav1.CreateOptions) (*batchv1.Job, error) {
 	wire, client := j.of(job.Name)
 	request := asked{what: "create jobs", name: job.Name, dryRun: len(options.DryRun) > 0}
+	_, request.manual = scheduledTime(job)
 	return ask(ctx, wire, request, func() (*batchv1.Job, error) { return client.Create(ctx, job, options) })
 }
 

@@ -1,4 +1,4 @@
-// Package histories plays histories of a CronJob to its workflow and its activities, on the fake API server of internal/k8s/fake and a
+// Package histories plays histories of a CronJob to its workflow and its activities, on the fake API server of internal/testing/fake and a
 // simulated clock: edits, signals, runs that end, Jobs that others delete, and what goes wrong: an API server that refuses, answers
 // late or not at all, Temporal or etcd restored, workers that stand still. Each history is played once to its end, and then again for
 // writes to the API server, after which everything is lost that a process has in its memory, as when a node goes down between a write

@@ -24,6 +24,9 @@ func drawFault(t *rapid.T, s scenario) (drawn []step) {
 		before := rapid.SampledFrom(due).Draw(t, "due").Add(-time.Minute)
 		return []step{faulty(0, crowd{Of: 70, Hangs: 30 * time.Second, Schedule: fmt.Sprintf("%d %d * * *", before.Minute(), before.Hour())})}
 	}
+	if rapid.IntRange(0, 11).Draw(t, "triggers") == 11 {
+		return []step{faulty(at, drawOfTriggers(t)), {At: at + time.Second, Does: "trigger"}}
+	}
 	draw := rapid.SampledFrom([]func(*rapid.T, int) fault{
 		drawRestore, drawReset, drawEtcd, drawAnew, drawAnswers, drawAnswers, drawAnswers, drawLate, drawSlow, drawDeaf, drawStill, drawRemade,
 	}).Draw(t, "fault")
@@ -75,6 +78,14 @@ func drawSlow(t *rapid.T, _ int) fault {
 		Kind: rapid.SampledFrom(kinds).Draw(t, "requests"), Of: rapid.SampledFrom([]int{10, 1}).Draw(t, "one in"), Takes: 40 * time.Second,
 		Lasts: rapid.SampledFrom(lasts).Draw(t, "for"), Lands: rapid.Bool().Draw(t, "lands"),
 	}
+}
+
+// drawOfTriggers draws what goes wrong with a trigger alone: each create is answered 500, or the write of the status hangs.
+func drawOfTriggers(t *rapid.T) fault {
+	if rapid.Bool().Draw(t, "hangs") {
+		return slow{Kind: "update cronjobs/status", Of: 1, Takes: 40 * time.Second, Lasts: 5 * time.Second}
+	}
+	return answers{Kind: triggered, Code: "500", Of: 1, Lasts: rapid.SampledFrom([]time.Duration{time.Minute, 4 * time.Minute, time.Hour}).Draw(t, "for")}
 }
 
 func drawDeaf(t *rapid.T, _ int) fault  { return deaf{rapid.SampledFrom(lasts).Draw(t, "for")} }

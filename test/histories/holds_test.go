@@ -28,7 +28,7 @@ func (o outcome) steering() (wrong []string) {
 		}
 	}
 	for _, one := range o.taken {
-		if one.what == "steer" && o.scenario.Spec.PauseAfterFailures == nil && !o.steered(one) {
+		if one.what == "steer" && o.scenario.Spec.PauseAfterFailures == nil && !o.resetUnawares() && !o.steered(one) {
 			wrong = append(wrong, fmt.Sprintf("spec.suspend was written at %s, though no signal since the last loss asks for it", one.at.Format(time.TimeOnly)))
 		}
 	}

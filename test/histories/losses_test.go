@@ -37,10 +37,31 @@ func losses() []scenario {
 			Steps: []step{faulty(9*time.Minute+35*time.Second, temporalRestored{time.Minute})},
 		},
 		{
+			Name: "Temporal forgets that times of a CronJob of batch/v1 were skipped", Spec: cron("*/10 * * * *", batchv1.ForbidConcurrent), Native: true,
+			Begins: at("00:00:30"), Lasts: 75 * time.Minute, Courses: []course{{Takes: 45 * time.Minute}},
+			Steps: []step{faulty(50*time.Minute, temporalRestored{14 * time.Minute})},
+		},
+		{
+			Name: "Temporal forgets a create without an answer, whose Job is gone before it is carried out", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute, Courses: []course{{Takes: 3 * time.Second}},
+			Steps: []step{
+				faulty(29*time.Minute+25*time.Second, landsLate{After: 30 * time.Second, Lasts: 8 * time.Second}),
+				faulty(29*time.Minute+40*time.Second, temporalRestored{time.Minute}),
+			},
+		},
+		{
 			Name: "Temporal forgets a trigger", Spec: forgetful,
 			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
 			Steps: []step{
 				{At: 25 * time.Minute, Does: "trigger"}, faulty(35*time.Minute, temporalRestored{23 * time.Minute}), {At: 36 * time.Minute, Does: "trigger"},
+			},
+		},
+		{
+			Name: "Temporal forgets runs, and a backfill comes right after that", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
+			Steps: []step{
+				{At: 32 * time.Minute, Does: "trigger"}, faulty(35*time.Minute, temporalRestored{4 * time.Minute}),
+				faulty(35*time.Minute+500*time.Millisecond, backfills{From: 20 * time.Minute, Parallelism: 1}),
 			},
 		},
 		{
@@ -51,10 +72,27 @@ func losses() []scenario {
 			},
 		},
 		{
+			Name: "the workflow is reset to before triggers that were updates", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
+			Steps: []step{
+				{At: 15 * time.Minute, Does: "trigger update"}, {At: 25 * time.Minute, Does: "trigger update"},
+				faulty(35*time.Minute, workflowReset{36 * time.Minute}), {At: 36 * time.Minute, Does: "trigger update"},
+			},
+		},
+		{
 			Name: "the workflow is reset to before a suspension that is over", Spec: forgetful,
 			Begins: at("00:00:30"), Lasts: 75 * time.Minute,
 			Steps: []step{
 				{At: 15 * time.Minute, Does: "suspend"}, resuming(22 * time.Minute), faulty(55*time.Minute, workflowReset{45 * time.Minute}),
+			},
+		},
+		{
+			Name: "the workflow is reset that has begun anew when a trigger came", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
+			Steps: []step{
+				faulty(14*time.Minute, slow{Kind: "list jobs", Of: 1, Takes: 20 * time.Second, Lasts: 2 * time.Minute}),
+				faulty(15*time.Minute, begunAnew{}), {At: 15*time.Minute + 10*time.Second, Does: "trigger"},
+				faulty(35*time.Minute, workflowReset{10 * time.Minute}),
 			},
 		},
 		{

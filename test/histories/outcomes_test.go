@@ -14,6 +14,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -39,7 +40,8 @@ func (o outcome) brokenOff() bool {
 
 // Repeatable reports whether a crash that costs no time changes nothing.
 func (o outcome) Repeatable() bool {
-	return !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && (s.Fault.trait().requests || s.Fault.trait().forgets) })
+	// The number of a backfill, which names its Jobs, is the time.
+	return len(o.backfills) == 0 && !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && (s.Fault.trait().requests || s.Fault.trait().forgets) })
 }
 
 func (o outcome) Effects() int    { return o.effects }
@@ -105,7 +107,7 @@ func (o outcome) Mistakes() []string {
 	if o.failure != "" {
 		return []string{o.failure}
 	}
-	return slices.Concat(o.runTwice(), o.overlaps(), o.wrongDeletes(), o.wrongCreates(), o.accounts(), o.contradictions(), o.steering(), o.lateness())
+	return slices.Concat(o.runTwice(), o.overlaps(), o.wrongDeletes(), o.wrongCreates(), o.accounts(), o.contradictions(), o.steering(), o.lateness(), o.backfilled())
 }
 
 // runTwice finds times and triggers for which two Jobs were created. Of a Job that somebody else has deleted before the answer to its
@@ -156,12 +158,20 @@ func (o outcome) takenBack(first, second taken) bool {
 // overlaps finds runs that began beside others where the policy, when the API server took the create, does not allow that.
 func (o outcome) overlaps() (wrong []string) {
 	for _, one := range o.taken {
-		if capacity := one.spec.Capacity(); one.what == "create" && capacity > 0 && one.active >= capacity && !o.ranAgain(one.at) {
+		if capacity := one.spec.Capacity(); one.what == "create" && capacity > 0 && one.active >= capacity && !o.ranAgain(one.at) && !o.mayOverlap(one.job) && !o.resetUnawares() {
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s under %s beside %d others", one.job.Name, one.at.Format(time.TimeOnly), one.spec.ConcurrencyPolicy, one.active))
 		}
 	}
 	return wrong
 }
+
+// mayOverlap reports whether a Job may be that of a manual run that asks to run beside others.
+func (o outcome) mayOverlap(job *batchv1.Job) bool {
+	_, manual := scheduledTime(job)
+	return manual && o.scenario.asks(batchv1.AllowConcurrent)
+}
+
+func isBackfill(job *batchv1.Job) bool { return job.Annotations[names.BackfillAnnotation] != "" }
 
 // wrongDeletes finds Jobs that were deleted and that neither a limit nor Replace asks for.
 func (o outcome) wrongDeletes() (wrong []string) {
@@ -171,7 +181,7 @@ func (o outcome) wrongDeletes() (wrong []string) {
 		}
 		ended := claim.Finished(one.job)
 		switch {
-		case o.ranAgain(one.at):
+		case o.ranAgain(one.at), ended == nil && o.scenario.asks(batchv1.ReplaceConcurrent):
 		case ended == nil && one.spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent:
 			wrong = append(wrong, fmt.Sprintf("%s was deleted at %s while it ran, under %s", one.job.Name, one.at.Format(time.TimeOnly), one.spec.ConcurrencyPolicy))
 		case ended != nil && len(o.restores()) == 0 && one.kept < int(one.spec.HistoryLimit(ended.Type)):
@@ -280,7 +290,7 @@ func (o outcome) accounts() (wrong []string) {
 	}
 	manual, jobs := map[int64]int{}, map[string]int{}
 	for _, entry := range o.ledger {
-		if entry.Manual {
+		if entry.Manual && entry.By != backfiller {
 			manual[entry.Sequence]++
 		}
 		if jobs[entry.Job]++; entry.Job != "" && jobs[entry.Job] == 2 {
@@ -293,11 +303,12 @@ func (o outcome) accounts() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("trigger %d has %d outcomes", sequence, rows))
 		}
 	}
-	if len(manual) != o.triggers && !o.brokenOff() {
-		wrong = append(wrong, fmt.Sprintf("%d triggers have %d outcomes", o.triggers, len(manual)))
+	// An update that comes when the object is yet to be read is refused, and has no row.
+	if all := len(manual); (all < o.triggers || all > o.triggers+o.updates) && !o.brokenOff() {
+		wrong = append(wrong, fmt.Sprintf("%d triggers and %d updates have %d outcomes", o.triggers, o.updates, len(manual)))
 	}
-	if made := o.triggered(); made > o.triggers {
-		wrong = append(wrong, fmt.Sprintf("%d triggers have %d Jobs", o.triggers, made))
+	if made := o.triggered(); made > o.triggers+o.updates && !o.resetUnawares() {
+		wrong = append(wrong, fmt.Sprintf("%d triggers and %d updates have %d Jobs", o.triggers, o.updates, made))
 	}
 	return wrong
 }
@@ -335,11 +346,18 @@ func (o outcome) triggered() (all int) {
 		if one.what != "create" {
 			continue
 		}
-		if _, manual := scheduledTime(one.job); manual {
+		if _, manual := scheduledTime(one.job); manual && !isBackfill(one.job) {
 			names[one.job.Name] = true
 		}
 	}
 	return len(names)
+}
+
+// resetUnawares reports whether Temporal has forgotten something when no process was there: nothing tells that the Job of a trigger is made
+// that was lost with the process, and after a reset it is heard again. Where etcd is restored or the CronJob made again too, nothing tells that what is
+// heard is of the past.
+func (o outcome) resetUnawares() bool {
+	return len(o.forgot) > 0 && (len(o.restores()) > 0 || o.made().After(o.begin)) || slices.ContainsFunc(o.forgot, func(at time.Time) bool { return o.wasAway(at, at) })
 }
 
 // made is when the CronJob was made, or made again last.
@@ -369,7 +387,7 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 		entry.Recorded = o.end()
 	}
 	created := slices.ContainsFunc(o.taken, func(one taken) bool {
-		if one.what != "create" && one.what != "by hand" || o.undone(one.at) {
+		if one.what != "create" && one.what != "by hand" || o.undone(one.at) || !entry.Outcome.HasJob() && o.unnoticed(one.at) {
 			return false
 		}
 		at, manual := scheduledTime(one.job)
@@ -425,17 +443,28 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 	case entry.Reason == ledger.ReasonOutage && o.proved(entry):
 		return "the API server has refused it"
 	case entry.Reason == ledger.ReasonOutage, entry.Reason == ledger.ReasonStartingDeadlineExceeded:
-		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) && (known < 0 || o.heard[known].spec.Suspend) && !o.forgotten(entry) {
+		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) && (known < 0 || o.heard[known].spec.Suspend) && !o.forgotten(entry) &&
+			!(o.scenario.Native && o.brokenOff()) {
+			// Nothing tells since when a CronJob of batch/v1 is suspended that no workflow knows.
 			return "the CronJob was suspended then"
 		}
 	case entry.Outcome == ledger.FailedToCreate:
 		// An attempt reads the CronJob before it creates its Job.
 		unread := entry.Reason == ledger.ServerError && o.answered("unread", first, entry.Recorded)
-		if !o.answered("refused", first, entry.Recorded) && !unread && !removed {
+		// A restore of etcd brings Jobs back that run beside it, and that the workflow has seen end.
+		beside := entry.Reason == ledger.NotPrescribed && len(o.restores()) > 0
+		if !o.answered("refused", first, entry.Recorded) && !unread && !removed && !beside {
 			return "the API server refused nothing"
 		}
 	}
 	return ""
+}
+
+// unnoticed reports whether Temporal has forgotten a create before the status could tell of it. If its time is not asked for again, since
+// the CronJob was edited, nothing tells of the Job.
+func (o outcome) unnoticed(create time.Time) bool {
+	const untold = 3 * time.Second
+	return slices.ContainsFunc(o.forgot, func(at time.Time) bool { return !at.Before(create) && at.Before(create.Add(untold)) })
 }
 
 // answered reports whether an answer at some time of a stretch was an error: "refused" is one to a create of a Job, "unread" one to

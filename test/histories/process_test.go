@@ -49,6 +49,7 @@ func newProcess(w *world) *process {
 		Kubernetes: kubernetesOn{w.cluster.kubernetes, wire}, CronJobs: cronJobsOn{wire}, Heartbeats: w.temporal,
 		Namespace: temporalNamespace, Metrics: metrics(), StartLead: w.scenario.Lead,
 		Events: activities.Recorders{CronJobs: nobody, Jobs: nobody}, AcceptSignals: steering.All(),
+		TakeOverCronJobs: true, TakeOverJobs: w.scenario.Native,
 	}).RegisterControl(p.activities)
 	return p
 }

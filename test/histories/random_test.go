@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -36,6 +37,26 @@ func drawScenario(t *rapid.T) scenario {
 	for range rapid.SampledFrom([]int{0, 1, 1, 2, 3}).Draw(t, "faults") {
 		s.Steps = append(s.Steps, drawFault(t, s)...)
 	}
+	s.Steps = atMostOne(s.Steps)
+	switch rapid.IntRange(0, 5).Draw(t, "bounds") {
+	case 5:
+		s.Native, s.Spec.CatchUp = true, ""
+		if s.Spec.ConcurrencyPolicy == ostinatov1.QueueConcurrent {
+			s.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
+		}
+	case 3, 4:
+		drawBounds(t, &s.Spec)
+	}
+	for range rapid.SampledFrom([]int{0, 1, 1, 2}).Draw(t, "manual") {
+		minute := rapid.IntRange(0, int(s.Lasts/time.Minute)-2).Draw(t, "asked at")
+		distance := rapid.SampledFrom([]time.Duration{-1500 * time.Millisecond, 4500 * time.Millisecond, 25 * time.Second}).Draw(t, "asked beside")
+		s.Steps = append(s.Steps, drawManual(t, 30*time.Second+time.Duration(minute)*time.Minute+distance, s.Spec)...)
+	}
+	if s.Native {
+		s.Steps = slices.DeleteFunc(s.Steps, func(one step) bool {
+			return one.Called == repolicied(0, ostinatov1.QueueConcurrent).Called && one.Edit != nil
+		})
+	}
 	s.Losses = rapid.SliceOfN(rapid.IntRange(0, 999), drawnLosses, drawnLosses).Draw(t, "losses")
 	return s
 }
@@ -54,7 +75,7 @@ func drawStep(t *rapid.T, minutes int) step {
 	distance := rapid.SampledFrom([]time.Duration{-3500 * time.Millisecond, -1500 * time.Millisecond, -500 * time.Millisecond, 500 * time.Millisecond,
 		4500 * time.Millisecond, 9500 * time.Millisecond, 25 * time.Second}).Draw(t, "distance")
 	does := step{At: 30*time.Second + time.Duration(minute)*time.Minute + distance}
-	kinds := []string{"suspend", "resume", "trigger", "trigger often", "refuse", "outage", "accept", "delete", "continue"}
+	kinds := []string{"suspend", "resume", "trigger", "trigger update", "trigger often", "refuse", "outage", "accept", "delete", "continue"}
 	edits := []string{"suspend edit", "resume edit", "schedule", "policy", "template"}
 	does.Does = rapid.SampledFrom(append(edits, kinds...)).Draw(t, "kind")
 	switch does.Does {
@@ -78,4 +99,27 @@ func drawStep(t *rapid.T, minutes int) step {
 		does = does.heard(0).within()
 	}
 	return does
+}
+
+// drawBounds draws bounds of the CronJob that most do without.
+func drawBounds(t *rapid.T, spec *ostinatov1.CronJobSpec) {
+	spec.MaxConcurrent = rapid.SampledFrom([]*int32{nil, ptr.To[int32](2)}).Draw(t, "max concurrent")
+	if spec.ConcurrencyPolicy == ostinatov1.QueueConcurrent {
+		spec.QueueLimit = rapid.SampledFrom([]*int32{nil, ptr.To[int32](1)}).Draw(t, "queue limit")
+	}
+	if spec.CatchUp == ostinatov1.CatchUpAll {
+		spec.CatchUpLimit = rapid.SampledFrom([]*int32{nil, ptr.To[int32](2)}).Draw(t, "catch up limit")
+	}
+	spec.PauseAfterFailures = rapid.SampledFrom([]*int32{nil, ptr.To[int32](1), ptr.To[int32](2)}).Draw(t, "pauses after")
+}
+
+// atMostOne leaves out all restores of etcd but the first: a later one may bring back what the one before has taken away.
+func atMostOne(steps []step) []step {
+	restored := false
+	return slices.DeleteFunc(steps, func(one step) bool {
+		_, restores := one.Fault.(etcdRestored)
+		again := restores && restored
+		restored = restored || restores
+		return again
+	})
 }

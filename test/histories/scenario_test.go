@@ -20,6 +20,8 @@ type scenario struct {
 	Begins time.Time
 	Lasts  time.Duration
 	Spec   ostinatov1.CronJobSpec
+	// Native says that it is one of batch/v1.
+	Native bool
 	// Notes are the CronJob's annotations.
 	Notes map[string]string
 	// Runs are times for which a Job is to be created.
@@ -51,7 +53,7 @@ func (s scenario) course(n int) course {
 // step is what somebody does.
 type step struct {
 	At time.Duration
-	// Does is edit; suspend, resume or trigger, which are signals; refuse, outage or accept, which the API server does with
+	// Does is edit; suspend, resume or trigger, which are signals; trigger update; refuse, outage or accept, which the API server does with
 	// creates of Jobs; delete, of the Job that runs and was created last; by hand, where a Job is made by hand for the
 	// scheduled time that has come last; or continue, where the workflow is to continue as new.
 	Does string
@@ -89,6 +91,17 @@ func (s scenario) String() string {
 	if spec.StartingDeadlineSeconds != nil {
 		fmt.Fprintf(&text, " deadline %d s", *spec.StartingDeadlineSeconds)
 	}
+	if s.Native {
+		text.WriteString(" of batch/v1")
+	}
+	for _, bound := range []struct {
+		name  string
+		value *int32
+	}{{"maxConcurrent", spec.MaxConcurrent}, {"queueLimit", spec.QueueLimit}, {"catchUpLimit", spec.CatchUpLimit}, {"pauseAfterFailures", spec.PauseAfterFailures}} {
+		if bound.value != nil {
+			fmt.Fprintf(&text, " %s %d", bound.name, *bound.value)
+		}
+	}
 	fmt.Fprintf(&text, " limits %d %d\n", ptr.Deref(spec.SuccessfulJobsHistoryLimit, 3), ptr.Deref(spec.FailedJobsHistoryLimit, 1))
 	for _, step := range s.Steps {
 		fmt.Fprintf(&text, "  %s\n", step)
@@ -118,6 +131,9 @@ func (w *world) perform(s step) {
 	case "trigger":
 		w.record.triggers++
 		w.tell(play.Signal{Name: protocol.TriggerSignal})
+	case "trigger update":
+		w.record.updates++
+		w.tell(play.Signal{Name: protocol.TriggerUpdate, Argument: protocol.TriggerRequest{}, Update: true})
 	case "trigger often":
 		// The status has no room for so many rows.
 		for n := range 12 {

@@ -152,6 +152,11 @@ func ordinary() []scenario {
 			Steps: []step{{At: 300 * time.Second, Does: "trigger often"}, {At: 570 * time.Second, Does: "resume"}},
 		},
 		{
+			Name: "triggers come while the worker is away that has skipped one and heard of an edit with it", Spec: cron("*/5 * * * *", batchv1.ForbidConcurrent),
+			Begins: at("00:00:30"), Lasts: 12 * time.Minute, Courses: []course{{Takes: 7 * time.Minute}},
+			Steps: []step{suspending(290 * time.Second).silent(), {At: 300 * time.Second, Does: "trigger often"}},
+		},
+		{
 			Name: "a deadline that a crash outlasts", Spec: hasty, Begins: at("00:00:30"), Lasts: 12 * time.Minute,
 		},
 		{

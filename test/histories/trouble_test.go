@@ -81,8 +81,13 @@ func chosen(n, oneIn int) bool {
 	return oneIn <= 1 || sum.Sum32()%uint32(oneIn) == 0
 }
 
+// triggered is the kind of the creates of Jobs that somebody has asked for.
+const triggered = "create jobs of triggers"
+
 // concerns reports whether a request is one of a kind: "create jobs", or "" for all.
-func (a asked) concerns(kind string) bool { return kind == "" || a.what == kind }
+func (a asked) concerns(kind string) bool {
+	return kind == "" || a.what == kind || kind == triggered && a.what == "create jobs" && a.manual
+}
 
 // kinds are the requests that Ostinato makes for a CronJob, "" all of them.
 var kinds = []string{"", "create jobs", "get jobs", "list jobs", "delete jobs", "get cronjobs", "update cronjobs/status", "patch cronjobs", "create pods"}

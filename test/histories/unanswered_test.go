@@ -76,6 +76,21 @@ func unanswered() []scenario {
 			Prompt: time.Second, Steps: hangs, Courses: []course{{Takes: 59 * time.Second}},
 		},
 		{
+			Name: "the write of a trigger's status hangs before a run", Spec: cron("* * * * *", batchv1.AllowConcurrent), Begins: at("00:00:30"), Lasts: 6 * time.Minute,
+			Prompt: time.Second, Courses: []course{{Takes: 20 * time.Second}}, Lead: 4 * time.Second,
+			Steps: []step{
+				faulty(2*time.Minute+15*time.Second, slow{Kind: "update cronjobs/status", Of: 1, Takes: 40 * time.Second, Lasts: 20 * time.Second}),
+				{At: 2*time.Minute + 18*time.Second, Does: "trigger"},
+				faulty(4*time.Minute+15*time.Second, slow{Kind: "update cronjobs/status", Of: 1, Takes: 40 * time.Second, Lasts: 20 * time.Second}),
+				{At: 4*time.Minute + 29*time.Second, Does: "trigger"},
+			},
+		},
+		{
+			Name: "each create of a trigger is answered 500", Spec: cron("*/5 * * * *", ostinatov1.QueueConcurrent), Begins: at("00:00:30"), Lasts: 25 * time.Minute,
+			Prompt: 70 * time.Second, Courses: []course{{Takes: 5 * time.Second}},
+			Steps: []step{faulty(0, answers{Kind: triggered, Code: "500", Of: 1, Lasts: time.Hour}), {At: 4*time.Minute + 20*time.Second, Does: "trigger"}},
+		},
+		{
 			Name: "admission hangs in another namespace", Spec: cron("*/5 * * * *", batchv1.AllowConcurrent), Begins: at("00:00:30"), Lasts: 12 * time.Minute,
 			Prompt: 2 * time.Second, Steps: []step{faulty(0, crowd{Of: 70, Hangs: 30 * time.Second, Schedule: "4-59/5 * * * *"})},
 		},

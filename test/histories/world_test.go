@@ -15,7 +15,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/ledger"
-	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/histories/play"
@@ -64,9 +63,11 @@ type world struct {
 
 // account is what is known of a history besides what the API server has taken.
 type account struct {
-	// triggers is the number of triggers that were sent, signals are those that steer.
-	triggers int
-	signals  []steered
+	// triggers is the number of triggers that were sent as signals, updates that of those sent as updates, signals are those that steer.
+	triggers, updates int
+	signals           []steered
+	// backfills are those that were sent.
+	backfills []*sentBackfill
 	// heard are the specs before each edit, up to when the workflow has heard of that, known is the one that it knows.
 	heard []stretch
 	known *schedule.Spec
@@ -160,11 +161,13 @@ func (w *world) description() (described protocol.CronJobDescription) {
 // fresh is the input with which the bridge starts the workflow.
 func (w *world) fresh() protocol.CronJobInput {
 	stored := w.cluster.peek()
-	return protocol.CronJobInput{CronJob: reference(stored), Spec: schedule.SpecOf(stored)}
+	return protocol.CronJobInput{CronJob: w.reference(stored), Spec: schedule.SpecOf(stored)}
 }
 
 // play plays a scenario to its end. Its process is lost after a write, unless loses is 0, and the next one is there some time later.
 func (w *world) play(down time.Duration) (failure string) {
+	// A Job that a later attempt has made is kept a while: a crash that costs no time is to change nothing.
+	w.temporal.Counts = down > 0
 	for {
 		process := newProcess(w)
 		w.hosts(process)
@@ -203,7 +206,7 @@ func (w *world) runs(p *process) error {
 		Register: func(registry worker.WorkflowRegistry) { workflows.Register(registry, options) },
 		Started:  w.started, Reset: w.isReset(), Rests: w.rests,
 	}
-	return w.run.Execute(protocol.CronJobWorkflow, names.Cluster("").CronJobWorkflowID(w.cluster.namespace, w.cluster.name), w.input)
+	return w.run.Execute(protocol.CronJobWorkflow, w.input.CronJob.CronJobWorkflowID(""), w.input)
 }
 
 // endsRun reports whether a panic ends a run.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ostinato.dev/ostinato/internal/devstack/toolchain"
+	"ostinato.dev/ostinato/dev/devstack/toolchain"
 )
 
 // suitePackage is where the suite is in k8s.io/kubernetes.

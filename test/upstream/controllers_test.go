@@ -16,10 +16,10 @@ import (
 	"sync"
 	"time"
 
-	"ostinato.dev/ostinato/internal/devstack"
-	"ostinato.dev/ostinato/internal/devstack/process"
+	"ostinato.dev/ostinato/dev/devstack"
+	"ostinato.dev/ostinato/dev/devstack/process"
+	"ostinato.dev/ostinato/dev/harness"
 	"ostinato.dev/ostinato/test/exposition"
-	"ostinato.dev/ostinato/test/harness"
 )
 
 // startRequest is what the suite asks for (tools/kubernetes/jobs).

@@ -10,16 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"ostinato.dev/ostinato/internal/devstack"
-	"ostinato.dev/ostinato/internal/devstack/process"
-	"ostinato.dev/ostinato/internal/devstack/toolchain"
-	"ostinato.dev/ostinato/test/harness"
+	"ostinato.dev/ostinato/dev/devstack"
+	"ostinato.dev/ostinato/dev/devstack/process"
+	"ostinato.dev/ostinato/dev/devstack/toolchain"
+	"ostinato.dev/ostinato/dev/harness"
+	"ostinato.dev/ostinato/internal/config"
 )
 
 var (
@@ -56,7 +58,7 @@ func TestUpstreamsSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	temporal := startTemporal(t, programs.DevServer, folder)
+	temporal := startTemporal(t, programs.Temporal, folder)
 	for run := range *runs {
 		t.Run(fmt.Sprintf("run %d", run+1), func(t *testing.T) {
 			folder := filepath.Join(folder, strconv.Itoa(run+1))
@@ -106,8 +108,20 @@ func startTemporal(t *testing.T, program, folder string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inner := make([]string, 4)
+	for i := range inner {
+		free, err := process.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner[i] = strconv.Itoa(free)
+	}
 	server, err := process.Start(t.Context(), process.Spec{
-		Name: "temporal", Path: program, Args: []string{fmt.Sprintf("--frontend-port=%d", port)}, LogFile: filepath.Join(folder, "temporal.log"),
+		Name: "temporal", Path: program, LogFile: filepath.Join(folder, "temporal.log"),
+		Args: []string{
+			fmt.Sprintf("--address=127.0.0.1:%d", port), "--ui-address=", "--inner-ports=" + strings.Join(inner, ","), "--data-dir=" + config.InMemory,
+			"--health-address=", "--log-level=warn",
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

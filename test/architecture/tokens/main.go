@@ -16,7 +16,7 @@ import (
 
 var (
 	engine = []string{"api", "activities", "workflows", "internal", "cmd/worker", "cmd/bridge", "cmd/codecserver"}
-	apart  = []string{"internal/devstack", "internal/crdgen", "internal/fixture", "internal/k8s/fake"}
+	apart  = []string{"internal/testing", "internal/temporalserver"}
 )
 
 func main() {

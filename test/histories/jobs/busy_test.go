@@ -20,7 +20,7 @@ import (
 
 // With an API server that takes whatever the limit of bulk work allows, a Job of 10,000 Pods is suspended in the time that this limit
 // leaves, although Pods end all the time and a list takes longer than the time between two ends. With a real one on two cores
-// test/failure/slow measures what the API server's own writes leave.
+// test/trial/slow measures what the API server's own writes leave.
 func TestABusyJobIsSuspendedAtTheBulkRate(t *testing.T) {
 	const (
 		running = 10_000

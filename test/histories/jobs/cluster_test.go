@@ -40,6 +40,7 @@ var (
 	quota    = apierrors.NewForbidden(pods.GroupResource(), jobName, errors.New("exceeded quota"))
 	policy   = apierrors.NewForbidden(pods.GroupResource(), jobName, errors.New("a policy protects the Pod"))
 	webhook  = apierrors.NewInternalError(errors.New("failed calling webhook"))
+	rights   = apierrors.NewForbidden(jobs.GroupResource(), jobName, errors.New("no role is bound in the namespace"))
 	outage   = apierrors.NewServiceUnavailable("the API server is away")
 	timeout  = apierrors.NewTimeoutError("the create goes on", 0)
 	modified = apierrors.NewConflict(jobs.GroupResource(), jobName, errors.New("the object has been modified"))

@@ -90,12 +90,22 @@ func (o outcome) decided() (at time.Time, fails bool) {
 	return at, fails
 }
 
+// after is when the next status came: the end of the Job is in its status before a Pod is deleted for that, and until then one may succeed.
+func (o outcome) after(decided time.Time) time.Time {
+	for _, one := range o.statuses {
+		if one.at.After(decided) {
+			return one.at
+		}
+	}
+	return decided
+}
+
 // fate is how a Pod is to be counted; sure is false where it may be counted in another way, or not at all.
 func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, sure bool) {
 	before := func(at time.Time) bool { return !at.IsZero() && at.Before(decided.Add(-unsure-o.cost)) }
 	beyond := one.fact.Index != nil && *one.fact.Index >= o.fewest()
 	switch {
-	case one.removed, one.created.After(decided) && !one.late:
+	case one.removed, one.created.After(decided) && !one.late && o.scenario.Hangs == 0:
 		return job.PodUncounted, true
 	case one.created.After(decided) && one.phase == corev1.PodSucceeded:
 		return job.PodSucceeded, false
@@ -103,7 +113,8 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 		return job.PodFailed, false
 	case one.phase == corev1.PodSucceeded && before(one.ended) && (one.deleted.IsZero() || !one.deleted.Before(one.ended)):
 		return job.PodSucceeded, !beyond && !o.overtaken(one)
-	case one.phase == corev1.PodSucceeded && one.ended.Before(decided):
+	case one.phase == corev1.PodSucceeded && (one.ended.Before(o.after(decided)) || o.scenario.Cut > 0):
+		// What one plan does not count, a later one does by how it has ended then.
 		return job.PodSucceeded, false
 	case one.failedItself() && before(one.ended):
 		if o.action(one) == batchv1.PodFailurePolicyActionIgnore {

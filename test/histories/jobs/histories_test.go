@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/test/histories/play"
 )
 
@@ -23,6 +25,8 @@ const requestTakes = 100 * time.Millisecond
 
 // outcomeOf plays a scenario. The worker is lost after so many writes, 0 for never, and its successor begins after a while.
 func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outcome) {
+	job.CutPlans(cmp.Or(s.Cut, job.MaxPods))
+	defer job.CutPlans(job.MaxPods)
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(s, loses)
 		if costs > 0 {

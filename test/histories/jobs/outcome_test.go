@@ -32,17 +32,21 @@ type outcome struct {
 	left  []corev1.Pod
 }
 
-// Repeatable is false after a crash before the workflow was started: the watch that takes over makes no first Pods.
-func (o outcome) Repeatable() bool { return !o.early && !o.faulty() }
+// Repeatable is false after a crash before the workflow was started, since the watch that takes over makes no first Pods, and where a
+// stranger asks at a time for what depends on how the Pods are then.
+func (o outcome) Repeatable() bool { return !o.early && !o.faulty() && !o.does("forge") }
 
 // faulty reports whether writes go wrong or take long, so that a Pod may be created when it is not wanted any more.
-func (o outcome) faulty() bool    { return o.scenario.Faults.OneIn > 0 || o.scenario.Hangs > 0 }
+func (o outcome) faulty() bool {
+	return o.scenario.Faults.OneIn > 0 || o.scenario.Faults.Many > 0 || o.scenario.Hangs > 0
+}
 func (o outcome) Effects() int    { return o.effects }
 func (o outcome) Failure() string { return o.failure }
 
 // Text has no times: a task that is repeated may meet the status that its second plan has written with its first, and is refused for a
 // second. It does not say how a Pod ended that Ostinato had deleted, since a write more delays the delete by a millisecond. It is empty
-// where lists take time: a crash costs that of the list that is repeated.
+// where lists take time: a crash costs that of the list that is repeated. Where plans are cut it names no Pods: one that is repeated after a
+// list asks for other numbers than its second half would have.
 func (o outcome) Text() string {
 	if o.scenario.Lists > 0 {
 		return ""
@@ -53,7 +57,11 @@ func (o outcome) Text() string {
 		if one.byOstinato && !one.deleted.After(one.ended) {
 			end = "ends"
 		}
-		lines = append(lines, fmt.Sprintf("Pod %s %s, deleted %t, removed %t, kept %t", one.fact.UID, end, !one.deleted.IsZero(), one.removed, one.released.IsZero()))
+		name := one.fact.UID
+		if o.scenario.Cut > 0 {
+			name = fmt.Sprintf("of index %d", ptr.Deref(one.fact.Index, -1))
+		}
+		lines = append(lines, fmt.Sprintf("Pod %s %s, deleted %t, removed %t, kept %t", name, end, !one.deleted.IsZero(), one.removed, one.released.IsZero()))
 	}
 	slices.Sort(lines)
 	status := o.job.Status
@@ -69,7 +77,7 @@ func (o outcome) Mistakes() []string {
 	}
 	wrong := slices.Concat(o.unended(), o.miscounted(), o.verdictsTakenBack(), o.failsUnfounded(), o.tooOften(), o.leftOver(), o.runUncounted(), o.unmet())
 	if !o.faulty() {
-		wrong = slices.Concat(wrong, o.tooMany(), o.unwanted(), o.runsThoughSuspended(), o.runsOn(), o.invalid())
+		wrong = slices.Concat(wrong, o.tooMany(), o.doneTwice(), o.unwanted(), o.runsThoughSuspended(), o.runsOn(), o.invalid())
 	}
 	return wrong
 }
@@ -97,22 +105,46 @@ func (o outcome) leftOver() (wrong []string) {
 	return wrong
 }
 
-// tooMany: no Pod is created of an index that has one which runs, nor more than parallelism in all. Where the replacement waits for the
-// end of what is replaced, one that is being deleted runs too.
+// tooMany: no Pod is created of an index that has one which runs, nor more than parallelism in all, or than are yet to succeed. Where
+// the replacement waits for the end of what is replaced, one that is being deleted runs too.
 func (o outcome) tooMany() (wrong []string) {
 	for _, one := range o.creates {
 		spec, active := job.SpecOf(one.job), int32(1)
 		for _, pod := range one.beside {
 			fact := k8s.PodFact(&pod)
-			if !fact.Deleting {
+			if !fact.Deleting || spec.PodReplacementPolicy == batchv1.Failed {
 				active++
 			}
 			if one.pod.Index != nil && *fact.Index == *one.pod.Index && (!fact.Deleting || spec.PodReplacementPolicy == batchv1.Failed && !fact.Removed) {
 				wrong = append(wrong, fmt.Sprintf("%s was created at %s beside %s", one.pod.Name, clock(one.at), pod.Name))
 			}
 		}
-		if active > spec.Parallelism && !o.justEdited(one.at) {
-			wrong = append(wrong, fmt.Sprintf("%s was created at %s as one of %d, parallelism is %d", one.pod.Name, clock(one.at), active, spec.Parallelism))
+		most := spec.Parallelism
+		if spec.Completions != nil && one.pod.Index == nil {
+			most = min(most, *spec.Completions-one.job.Status.Succeeded)
+		}
+		if active > most && !o.justEdited(one.at) {
+			wrong = append(wrong, fmt.Sprintf("%s was created at %s as one of %d, %d are to run", one.pod.Name, clock(one.at), active, most))
+		}
+	}
+	return wrong
+}
+
+// doneTwice: no more Pods succeed than are to, in all or of an index, unless some were deleted meanwhile or the number has changed.
+func (o outcome) doneTwice() (wrong []string) {
+	completions := o.job.Spec.Completions
+	if completions == nil || slices.ContainsFunc(o.specs, func(one stretch) bool { return *one.spec.Completions != *completions }) {
+		return nil
+	}
+	succeeded := map[int32]int32{}
+	for _, one := range o.lives {
+		if one.phase == corev1.PodSucceeded && one.deleted.IsZero() && !one.removed && !one.late {
+			succeeded[ptr.Deref(one.fact.Index, -1)]++
+		}
+	}
+	for index, times := range succeeded {
+		if most := *completions; times > most || index >= 0 && times > 1 {
+			wrong = append(wrong, fmt.Sprintf("%d Pods have succeeded of %d, of index %d", times, most, index))
 		}
 	}
 	return wrong
@@ -187,15 +219,18 @@ func (o outcome) tooOften() (wrong []string) {
 // suspensionTakes is how long a suspended Job may have Pods.
 const suspensionTakes = 10 * time.Second
 
-// runsThoughSuspended: the Pods of a suspended Job are deleted soon, unless the API server refuses that.
+// runsThoughSuspended: the Pods of a suspended Job are deleted soon, unless the API server refuses that, or one lands.
 func (o outcome) runsThoughSuspended() (wrong []string) {
-	if slices.ContainsFunc(o.scenario.Steps, func(s step) bool {
-		return s.Does == "outage" || s.Does == "statuses" || s.Does == "webhook" || s.Does == "protect" || s.Heard != 0
-	}) {
+	if o.does("outage", "rights", "statuses", "webhook", "protect", "late") || slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Heard != 0 }) {
 		return nil
 	}
+	takes := suspensionTakes + 2*o.cost
+	if o.does("deaf") {
+		// An attempt that Temporal does not hear writes nothing.
+		takes += deafFor
+	}
 	for _, one := range o.specs {
-		by := one.from.Add(suspensionTakes + 2*o.cost)
+		by := one.from.Add(takes)
 		if !ptr.Deref(one.spec.Suspend, false) || !one.to.After(by) || one.from.After(o.calm()) {
 			continue
 		}
@@ -220,7 +255,7 @@ func (o outcome) runsOn() (wrong []string) {
 		}
 		by := one.released.Add(removalTakes + 2*o.cost)
 		if slices.ContainsFunc(o.scenario.Steps, func(s step) bool {
-			return s.Does == "outage" || s.Does == "webhook" || s.Does == "protect" || s.Does == "statuses"
+			return s.Does == "outage" || s.Does == "rights" || s.Does == "webhook" || s.Does == "protect" || s.Does == "statuses"
 		}) {
 			// What is refused is repeated after twice the time.
 			by = by.Add(2 * max(o.calm().Sub(one.released), 0))
@@ -237,7 +272,7 @@ const uncountedTakes = 15 * time.Second
 
 // runUncounted: the status counts the Pods that are active.
 func (o outcome) runUncounted() (wrong []string) {
-	if o.does("outage", "statuses", "webhook", "protect", "late") {
+	if o.does("outage", "rights", "statuses", "webhook", "protect", "late") {
 		return nil
 	}
 	takes := uncountedTakes + 2*o.cost + 2*o.scenario.Lists + o.scenario.Hangs
@@ -308,7 +343,7 @@ func (o outcome) unmet() (wrong []string) {
 
 // invalid: no status is refused as invalid where nothing was lost.
 func (o outcome) invalid() (wrong []string) {
-	if o.crashed {
+	if o.crashed || o.does("forge") {
 		return nil
 	}
 	for _, why := range o.refused {

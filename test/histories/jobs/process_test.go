@@ -31,17 +31,17 @@ func (r registry) RegisterActivityWithOptions(function any, options activity.Reg
 // metrics are shared, since nothing here reads them.
 var metrics = sync.OnceValue(func() *activities.Metrics { return activities.NewMetrics(prometheus.NewRegistry()) })
 
-func newActivities(c *cluster) *activities.Activities {
+func newActivities(c *cluster, temporal activities.Heartbeater) *activities.Activities {
 	nobody := &record.FakeRecorder{}
 	return activities.New(activities.Options{
-		Kubernetes: c.kubernetes, Namespace: "temporal-namespace", Metrics: metrics(),
+		Kubernetes: c.kubernetes, Heartbeats: temporal, Namespace: "temporal-namespace", Metrics: metrics(),
 		Events: activities.Recorders{CronJobs: nobody, Jobs: nobody}, AcceptSignals: steering.All(), BulkQPS: c.bulkQPS,
 	})
 }
 
-func newProcess(c *cluster) *process {
+func newProcess(c *cluster, temporal activities.Heartbeater) *process {
 	p := &process{activities: registry{}}
-	worker := newActivities(c)
+	worker := newActivities(c, temporal)
 	worker.RegisterControl(p.activities)
 	worker.RegisterBulk(p.activities)
 	p.alive, p.kill = context.WithCancel(context.Background())
@@ -54,7 +54,7 @@ func beginJob(c *cluster, listed bool) (input *protocol.JobInput) {
 	const name = "begin"
 	environment := play.Environment(context.Background())
 	environment.RegisterActivityWithOptions(func(ctx context.Context) (err error) {
-		input, err = newActivities(c).BeginJob(ctx, reference, listed)
+		input, err = newActivities(c, nil).BeginJob(ctx, reference, listed)
 		return err
 	}, activity.RegisterOptions{Name: name})
 	if _, err := environment.ExecuteActivity(name); err != nil {

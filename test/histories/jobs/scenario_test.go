@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/histories/play"
 )
 
@@ -30,20 +32,26 @@ type scenario struct {
 	// Faults are those of its writes, Hangs is how long one in four creates takes.
 	Faults faults
 	Hangs  time.Duration
-	Steps  []step
+	// Cut is how many Pods a plan takes at most; 0 for as many as ever.
+	Cut   int
+	Steps []step
 	// Courses are those of the Pods, by their attempts; the last one is that of all others too.
 	Courses []course
 	// Wants is how many Pods are to be active at times since the beginning, whatever was lost.
 	Wants []want
 }
 
-// faults says which writes go wrong: one in so many, by so many kinds.
+// faults says which writes go wrong: one in so many, by so many kinds, and those of an outage, so many from the first of it.
 type faults struct {
 	Seed         uint64
 	OneIn, Kinds int
+	First, Many  int
 }
 
 func (f faults) of(write int) fault {
+	if f.First <= write && write < f.First+f.Many {
+		return unanswered
+	}
 	random := rand.New(rand.NewPCG(f.Seed, uint64(write)))
 	if f.OneIn == 0 || random.IntN(f.OneIn) != 0 {
 		return none
@@ -80,10 +88,17 @@ func (s scenario) course(attempt int64) course {
 // step is what somebody does.
 type step struct {
 	At time.Duration
-	// Does is edit; suspend or resume, which are signals; quota, late, outage, statuses, webhook or accept, which the API server does
-	// with creates, everything, statuses and releases of Pods; protect, by which a policy refuses to delete the first active Pod; delete or
-	// evict, of the first active Pod by others; unwatched or watched, where no watch of Pods runs, or another one begins; anew, where the workflow starts anew; or long, where its history is long.
+	// Does is edit; suspend or resume, which are signals; quota, late, outage, rights, statuses, webhook or accept, which the API server does
+	// with creates, everything, statuses and releases of Pods; protect, by which a policy refuses to delete the first active Pod; delete
+	// or evict, of the first active Pod by others; unwatched or watched, where no watch of Pods runs, or another one begins; lie, which a
+	// stranger sends of a Pod; forge, an activity that a stranger asks for; deaf, where Temporal misses what attempts report for a while; anew, where the workflow starts anew; or long,
+	// where its history is long.
 	Does string
+	// Lie is what the stranger says, Of the place of its Pod among those that there are; a Pod that never was where that is negative.
+	Lie job.PodFact
+	Of  int
+	// Forgery is what a stranger asks an activity for.
+	Forgery forgery
 	// Edit changes the Job. The workflow hears of it Heard later, or by itself where that is negative.
 	Edit   func(*batchv1.JobSpec)
 	Called string
@@ -95,6 +110,12 @@ func (s step) String() string {
 	switch {
 	case s.Edit != nil && s.Heard < 0:
 		text += " " + s.Called + ", which nobody tells"
+	case s.Does == "forge":
+		text += fmt.Sprintf(" %+v", s.Forgery)
+	case s.Does == "lie":
+		said, err := json.Marshal(s.Lie)
+		must(err)
+		text += fmt.Sprintf(" of Pod %d: %s", s.Of, said)
 	case s.Edit != nil:
 		text += fmt.Sprintf(" %s, heard %s later", s.Called, s.Heard)
 	}
@@ -107,7 +128,7 @@ func (s scenario) String() string {
 	spec.Template = corev1.PodTemplateSpec{}
 	data, err := json.Marshal(spec)
 	must(err)
-	fmt.Fprintf(&text, "%s\nfor %s, watched after %s, started after %s, lists take %s, faults %+v, one create in four takes %s: %s\n", s.Name, s.Lasts, s.Watched, s.Starts, s.Lists, s.Faults, s.Hangs, strings.Replace(string(data), `"template":{"metadata":{},"spec":{"containers":null}}`, "", 1))
+	fmt.Fprintf(&text, "%s\nfor %s, watched after %s, started after %s, lists take %s, faults %+v, one create in four takes %s, a plan takes %d Pods: %s\n", s.Name, s.Lasts, s.Watched, s.Starts, s.Lists, s.Faults, s.Hangs, s.Cut, strings.Replace(string(data), `"template":{"metadata":{},"spec":{"containers":null}}`, "", 1))
 	for _, step := range s.Steps {
 		fmt.Fprintf(&text, "  %s\n", step)
 	}
@@ -136,6 +157,8 @@ func (w *world) perform(s step) {
 		}
 	case "quota":
 		w.cluster.do(func() { refuses.creates = quota })
+	case "rights":
+		w.cluster.do(func() { refuses.all = rights })
 	case "outage":
 		w.cluster.do(func() { refuses.all = outage })
 	case "late":
@@ -156,14 +179,37 @@ func (w *world) perform(s step) {
 		w.cluster.do(w.watch.stop)
 	case "watched":
 		w.cluster.do(w.watch.start)
+	case "lie":
+		w.lie(s)
+	case "forge":
+		w.forge(s.Forgery)
 	case "anew":
 		if w.begun && !w.over {
 			panic(anew{w.started()})
 		}
+	case "deaf":
+		w.temporal.Deafen(deafFor)
 	case "long":
 		w.tell(play.Signal{})
 	default:
 		panic("no such step: " + s.Does)
+	}
+}
+
+// deafFor is how long Temporal misses what attempts report. It gives those up that report meanwhile, and they may go on.
+const deafFor = 30 * time.Second
+
+// lie tells the workflow what is not so, as who may write to Temporal does.
+func (w *world) lie(s step) {
+	said := s.Lie
+	said.UID = "made-up"
+	w.cluster.do(func() {
+		if there := w.cluster.all(); s.Of >= 0 && len(there) > 0 {
+			said.UID = string(there[s.Of%len(there)].UID)
+		}
+	})
+	if w.begun {
+		w.tell(play.Signal{Name: protocol.PodsSignal, Argument: protocol.PodFacts{JobUID: jobUID, Facts: []job.PodFact{said}}})
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/job"
 )
 
 func spec(parallelism, completions int32) batchv1.JobSpec {
@@ -13,17 +16,81 @@ func spec(parallelism, completions int32) batchv1.JobSpec {
 
 // table are scenarios in which a Pod was lost, counted twice or doubled, or a Job ended in another way, once, or may be.
 func table() []scenario {
-	failing := spec(3, 3)
-	failing.PodFailurePolicy = failsBy(terminated)
+	ended := spec(3, 3)
+	ended.PodFailurePolicy = failsBy(terminated)
+	failing42 := spec(2, 2)
+	failing42.PodFailurePolicy = failsBy(42)
+	ignoring := spec(5, 1)
+	ignoring.PodFailurePolicy = failsBy(42)
+	ignoring.PodFailurePolicy.Rules[0].Action = batchv1.PodFailurePolicyActionIgnore
 	perIndex := indexed(2, 2)
 	perIndex.BackoffLimitPerIndex = ptr.To[int32](1)
 	succeeding := indexed(10, 10)
 	succeeding.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](1)}}}
+	ruled := indexed(2, 2)
+	ruled.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: ptr.To("0")}}}
 	late := spec(3, 3)
 	late.ActiveDeadlineSeconds, late.PodFailurePolicy = ptr.To[int64](30), failsBy(terminated)
+	unclear := spec(1, 1)
+	unclear.ActiveDeadlineSeconds = ptr.To[int64](200)
+	moved := spec(1, 1)
+	moved.ActiveDeadlineSeconds = ptr.To[int64](30)
+	once := spec(1, 1)
+	once.BackoffLimit = ptr.To[int32](1)
+	limited := spec(2, 2)
+	limited.BackoffLimit = ptr.To[int32](0)
+	queue := spec(2, 2)
+	queue.Completions, queue.PodReplacementPolicy = nil, ptr.To(batchv1.Failed)
+	deleted := spec(1, 2)
+	deleted.BackoffLimit, deleted.PodReplacementPolicy = ptr.To[int32](1), ptr.To(batchv1.Failed)
+	waiting := spec(1, 2)
+	waiting.PodReplacementPolicy = ptr.To(batchv1.Failed)
 	ending := indexed(2, 6)
 	ending.BackoffLimitPerIndex, ending.ActiveDeadlineSeconds = ptr.To[int32](2), ptr.To[int64](21)
-	return []scenario{
+	lied := []scenario{
+		lying("a failure that ends the Job", limited, failing(1)),
+		lying("an exit code that ends the Job", failing42, failing(42)),
+		lying("a success that ends the Job", succeeding, job.PodFact{Phase: corev1.PodSucceeded}),
+		lying("a Pod that is being deleted, of a work queue", queue, job.PodFact{Deleting: true}),
+		lying("a Pod that is gone and was removed", spec(1, 1), job.PodFact{Gone: true, Removed: true}),
+		lying("a Pod that was removed", spec(1, 1), job.PodFact{Removed: true}),
+		lying("a Pod of another's", spec(1, 1), job.PodFact{Disowned: true}),
+		lying("a Pod without the finalizer", spec(1, 1), job.PodFact{Phase: corev1.PodRunning}),
+	}
+	return append(lied, []scenario{
+		{
+			Name: "lie: a failure long ago that is ignored", Spec: ignoring, Lasts: time.Minute, Courses: []course{{Takes: 30 * time.Second, Grace: 5 * time.Second}},
+			Steps: []step{{At: 5 * time.Second, Does: "lie", Lie: longAgo(failing(42))}},
+		},
+		{
+			Name: "lie: a Pod that is being deleted is gone", Spec: deleted, Lasts: time.Minute,
+			Courses: []course{{Takes: 50 * time.Second, Grace: 10 * time.Second}, {Takes: 30 * time.Second, Grace: 2 * time.Second}},
+			Steps:   []step{{At: 5 * time.Second, Does: "delete"}, {At: 8 * time.Second, Does: "lie", Lie: job.PodFact{Gone: true}}},
+		},
+		{
+			Name: "lie: a Pod that was removed is gone, and its replacement is to wait for that", Spec: waiting, Lasts: 90 * time.Second,
+			Courses: []course{{Takes: 80 * time.Second, Grace: 30 * time.Second}, {Takes: 30 * time.Second, Grace: 2 * time.Second}},
+			Steps: []step{
+				suspending(5 * time.Second), {At: 10 * time.Second, Does: "lie", Lie: job.PodFact{Gone: true}},
+				{At: 11 * time.Second, Does: "lie", Lie: job.PodFact{Gone: true}}, resuming(13 * time.Second),
+				{At: 16 * time.Second, Does: "lie", Lie: job.PodFact{Gone: true}},
+			},
+		},
+		{
+			Name: "lie: a Pod that has succeeded, which no watch has told, is gone", Spec: spec(2, 3), Lasts: 90 * time.Second,
+			Courses: []course{{Takes: 20 * time.Second, Grace: 2 * time.Second}, {Takes: 20 * time.Second, Grace: 2 * time.Second}, {Takes: 60 * time.Second, Grace: 2 * time.Second}},
+			Steps: []step{
+				{At: 10 * time.Second, Does: "unwatched"}, {At: 25 * time.Second, Does: "lie", Lie: job.PodFact{Gone: true, Phase: corev1.PodSucceeded}},
+				{At: 27 * time.Second, Does: "lie", Lie: job.PodFact{Phase: corev1.PodSucceeded}, Of: 2}, {At: 29 * time.Second, Does: "watched"},
+			},
+		},
+		{
+			Name: "lie: a success that meets a rule, before one that meets none", Spec: ruled, Lasts: 3 * time.Minute,
+			Courses: []course{
+				{Takes: 30 * time.Second, Grace: 2 * time.Second}, {Takes: 60 * time.Second, Grace: 2 * time.Second, Exit: 1}, {Takes: 20 * time.Second},
+			},
+			Steps: []step{{At: 5 * time.Second, Does: "delete"}, {At: 25 * time.Second, Does: "lie", Lie: job.PodFact{Phase: corev1.PodSucceeded}}},
+		},
 		{
 			Name: "three Pods succeed", Spec: spec(2, 3), Lasts: 2 * time.Minute,
 		},
@@ -32,12 +99,12 @@ func table() []scenario {
 			Courses: []course{{Takes: 5 * time.Second, Exit: 1}, {Takes: 8 * time.Second}},
 		},
 		{
-			Name: "2: a removal is forgotten, of Pods that match FailJob", Spec: failing, Lasts: 3 * time.Minute,
+			Name: "2: a removal is forgotten, of Pods that match FailJob", Spec: ended, Lasts: 3 * time.Minute,
 			Courses: []course{{Takes: 10 * time.Minute, Grace: 4 * time.Second}},
 			Steps:   []step{suspending(20 * time.Second), resuming(50 * time.Second)},
 		},
 		{
-			Name: "2: a removal is begun and forgotten, of Pods that match FailJob, and the Job is resumed meanwhile", Spec: failing, Lasts: 3 * time.Minute,
+			Name: "2: a removal is begun and forgotten, of Pods that match FailJob, and the Job is resumed meanwhile", Spec: ended, Lasts: 3 * time.Minute,
 			Courses: []course{{Takes: 10 * time.Minute, Grace: 4 * time.Second}},
 			Steps:   []step{suspending(20 * time.Second), resuming(23 * time.Second)},
 		},
@@ -83,10 +150,63 @@ func table() []scenario {
 			Courses: []course{{Takes: 8 * time.Second, Grace: 2 * time.Second, Exit: 1}},
 		},
 		{
+			Name: "17: the first Pod may land, and the Job is edited before the watch starts its workflow", Spec: unclear, Lasts: 2 * time.Minute,
+			Watched: 900 * time.Millisecond, Starts: time.Second, Courses: []course{{Takes: 10 * time.Minute, Grace: 2 * time.Second}},
+			Steps: []step{{Does: "late"}, {At: time.Second, Does: "accept"}, bounded(time.Second, 5)},
+		},
+		{
+			Name: "18: a deadline ends without a Pod, no status is taken, and the deadline is moved", Spec: moved, Lasts: 2 * time.Minute,
+			Courses: []course{{Takes: 10 * time.Second, Exit: 1}, {Takes: 20 * time.Second}},
+			Steps: []step{
+				{At: 5 * time.Second, Does: "quota"}, {At: 20 * time.Second, Does: "statuses"}, bounded(40*time.Second, 100_000),
+				{At: 45 * time.Second, Does: "accept"},
+			},
+		},
+		{
+			Name: "forged: a status without Pods", Spec: spec(2, 2), Lasts: 2 * time.Minute, Courses: []course{{Takes: 90 * time.Second}},
+			Steps: []step{{At: 10 * time.Second, Does: "forge", Forgery: forgery{Active: -2}}},
+		},
+		{
+			Name: "forged: one failure counts twice", Spec: once, Lasts: time.Minute, Courses: []course{{Takes: 20 * time.Second, Exit: 1}, {Takes: 20 * time.Second}},
+			Steps: []step{
+				{At: 15 * time.Second, Does: "webhook"}, {At: 24 * time.Second, Does: "forge"},
+				{At: 25 * time.Second, Does: "forge", Forgery: forgery{Failed: 1, Pods: 1, Fate: job.PodFailed}},
+				{At: 40 * time.Second, Does: "accept"},
+			},
+		},
+		{
+			Name: "forged: a success is let go uncounted", Spec: spec(1, 2), Lasts: time.Minute, Courses: []course{{Takes: 20 * time.Second}},
+			Steps: []step{
+				{At: 10 * time.Second, Does: "unwatched"}, {At: 40 * time.Second, Does: "watched"},
+				{At: 30 * time.Second, Does: "forge", Forgery: forgery{Pods: 1, Fate: job.PodUncounted, Releases: true}},
+			},
+		},
+		{
+			Name: "forged: Pods are to be counted that never were", Spec: spec(1, 2), Lasts: time.Minute, Courses: []course{{Takes: 20 * time.Second}},
+			Steps: []step{{At: 10 * time.Second, Does: "forge", Forgery: forgery{Notes: 2, Fate: job.PodSucceeded}}},
+		},
+		{
+			Name: "forged: Pods are gone that never were", Spec: limited, Lasts: time.Minute, Courses: []course{{Takes: 30 * time.Second}},
+			Steps: []step{
+				{At: 10 * time.Second, Does: "forge", Forgery: forgery{Terminating: 7}},
+				{At: 11 * time.Second, Does: "forge", Forgery: forgery{Failed: 1, Pods: 1, Of: -1, Fate: job.PodFailed}},
+			},
+		},
+		{
 			Name: "9: a rebuild meets a failed Pod that is counted and not released", Spec: perIndex, Lasts: 3 * time.Minute,
 			Courses: []course{{Takes: 10 * time.Second, Exit: 1}},
 			Steps:   []step{{At: 5 * time.Second, Does: "webhook"}, {At: 15 * time.Second, Does: "anew"}, {At: 40 * time.Second, Does: "accept"}},
 		},
+	}...)
+}
+
+// lying is a scenario in which a stranger says something of a Pod that runs, and the Pods run on as if he had not.
+func lying(name string, of batchv1.JobSpec, lie job.PodFact) scenario {
+	return scenario{
+		Name: "lie: " + name, Spec: of, Lasts: 2 * time.Minute,
+		Courses: []course{{Takes: 30 * time.Second, Grace: 2 * time.Second}, {Takes: 50 * time.Second, Grace: 2 * time.Second}},
+		Steps:   []step{{At: 10 * time.Second, Does: "lie", Lie: lie}},
+		Wants:   []want{{25 * time.Second, int(*of.Parallelism)}},
 	}
 }
 

@@ -92,6 +92,11 @@ func newWorld(s scenario, loses int) *world {
 	w.cluster.record.edited(w.cluster.job())
 	w.temporal = play.NewTemporal[play.Signal](w.agenda, w.cluster.isLost)
 	for i, step := range s.Steps {
+		if step.Does == "rights" {
+			// Before anything else.
+			w.perform(step)
+			continue
+		}
 		w.agenda.Plan(w.begin.Add(step.At+apart+time.Duration(i)*nextStep), func() { w.perform(step) })
 	}
 	if s.Watched > 0 {
@@ -119,7 +124,11 @@ func (w *world) watches(listed bool) {
 			case input == nil:
 				w.bridged()
 			case w.scenario.Starts >= 0:
-				w.agenda.Plan(time.Now().Add(w.scenario.Starts), func() { w.begins(*input) })
+				w.agenda.Plan(time.Now().Add(w.scenario.Starts), func() {
+					if input.Late || jobwatch.IsNew(w.cluster.job()) {
+						w.begins(*input)
+					}
+				})
 			}
 		})
 	}()
@@ -132,7 +141,7 @@ func (w *world) bridged() {
 	}
 }
 
-// begins starts the workflow. If it runs, it hears of the Pods that the watch has made.
+// begins starts the workflow. If it runs, it hears of the Job, and of the Pods that the watch has made.
 func (w *world) begins(input protocol.JobInput) {
 	switch {
 	case !w.begun:
@@ -141,6 +150,7 @@ func (w *world) begins(input protocol.JobInput) {
 	case w.over:
 		panic(anew{input})
 	}
+	w.tell(play.Signal{Name: protocol.JobSpecSignal, Argument: protocol.JobSpec{Input: input}})
 	var facts []job.PodFact
 	for _, made := range input.Pods {
 		facts = append(facts, job.PodFact{Name: made.Name, UID: made.UID, Tracked: true})
@@ -174,7 +184,7 @@ func (w *world) course(attempt int64) course {
 func (w *world) play(down time.Duration) (failure string) {
 	for {
 		why := w.waits(down)
-		process := newProcess(w.cluster)
+		process := newProcess(w.cluster, w.temporal)
 		w.temporal.Restart(process.alive)
 		var err error
 		if why == nil {

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
-	"ostinato.dev/ostinato/internal/fixture/asking"
+	"ostinato.dev/ostinato/internal/testing/fixture/asking"
 )
 
 // Attempt is one of an activity, until its context ends.
@@ -109,6 +109,9 @@ func (b *boundedOutbound) GetInfo(ctx context.Context) activity.Info {
 	info := b.Next.GetInfo(ctx)
 	if r, known := ctx.Value(runningKey{}).(*running); known {
 		info.HeartbeatTimeout, info.StartedTime = r.heartbeat, r.began
+	}
+	if tries, known := ctx.Value(triesKey{}).(int32); known {
+		info.Attempt = tries
 	}
 	return info
 }

@@ -2,6 +2,7 @@ package play
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -37,6 +38,9 @@ const (
 )
 
 var errTimedOut = errors.New("the attempt has timed out")
+
+// triesKey is for the number of an attempt of a regular activity.
+type triesKey struct{}
 
 // Call begins a regular activity, whose answer begins a task. It is tried until it has one. Its number is returned.
 func (t *Temporal[Message]) Call(perform Attempt, options Options) int {
@@ -97,7 +101,11 @@ func (t *Temporal[Message]) tried(c *call) *Answer {
 	case c.running == nil && now.Before(c.retry):
 		return nil
 	case c.running == nil:
-		c.running = start(t.alive, t.Agenda, c.perform, c.longest(now), c.Heartbeat)
+		within := t.alive
+		if t.tries[c.number]++; t.Counts {
+			within = context.WithValue(within, triesKey{}, t.tries[c.number])
+		}
+		c.running = start(within, t.Agenda, c.perform, c.longest(now), c.Heartbeat)
 		return nil
 	}
 	given := c.running.ended()

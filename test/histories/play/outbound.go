@@ -29,9 +29,12 @@ func (o *outbound) GetInfo(ctx workflow.Context) *workflow.Info {
 	return &info
 }
 
-func (o *outbound) Await(_ workflow.Context, condition func() bool) error {
+func (o *outbound) Await(ctx workflow.Context, condition func() bool) error {
+	if ctx.Value(handlingKey{}) != nil {
+		return o.Next.Await(ctx, condition)
+	}
 	for !condition() {
-		o.run.next()
+		o.run.wait(ctx)
 	}
 	return nil
 }
@@ -43,7 +46,7 @@ func (o *outbound) AwaitWithTimeout(ctx workflow.Context, timeout time.Duration,
 		if over.IsReady() {
 			return false, nil
 		}
-		o.run.next()
+		o.run.wait(ctx)
 	}
 	return true, nil
 }
@@ -63,6 +66,7 @@ func (o *outbound) Sleep(ctx workflow.Context, duration time.Duration) error {
 func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, name string, arguments ...any) workflow.Future {
 	options := workflow.GetLocalActivityOptions(ctx)
 	perform := o.run.Attempt(name, arguments, true)
+	o.run.asks("local " + name)
 	tried := &called{run: o.run, ctx: ctx}
 	o.run.playing(func() {
 		given := o.run.Temporal.Local(func(within context.Context) Answer { return o.locally(within, options, perform) })
@@ -102,6 +106,7 @@ func (o *outbound) locally(within context.Context, options workflow.LocalActivit
 
 func (o *outbound) ExecuteActivity(ctx workflow.Context, name string, arguments ...any) workflow.Future {
 	options := workflow.GetActivityOptions(ctx)
+	o.run.asks(name)
 	number := o.run.Temporal.Call(o.run.Attempt(name, arguments, false), Options{
 		First: options.RetryPolicy.InitialInterval, Last: options.RetryPolicy.MaximumInterval,
 		Attempt: options.StartToCloseTimeout, Heartbeat: options.HeartbeatTimeout, Budget: options.ScheduleToCloseTimeout,
@@ -112,6 +117,7 @@ func (o *outbound) ExecuteActivity(ctx workflow.Context, name string, arguments 
 }
 
 func (o *outbound) SideEffect(ctx workflow.Context, make func(workflow.Context) any) converter.EncodedValue {
+	o.run.asks("note")
 	noted := o.run.Temporal.Note(func() any {
 		payloads, err := converter.GetDefaultDataConverter().ToPayloads(make(ctx))
 		if err != nil {
@@ -152,9 +158,15 @@ func (a *called) heed() {
 }
 
 // Get waits for the answer.
-func (a *called) Get(_ workflow.Context, into any) error {
+func (a *called) Get(ctx workflow.Context, into any) error {
+	if ctx.Value(handlingKey{}) != nil {
+		// The workflow waits for the next task, and not the handler of an update.
+		if err := workflow.Await(ctx, a.IsReady); err != nil {
+			return err
+		}
+	}
 	for !a.IsReady() {
-		a.run.next()
+		a.run.wait(ctx)
 	}
 	if a.answer.Err != nil || into == nil {
 		return a.answer.Err
@@ -177,9 +189,9 @@ func (r *Run) timer(ctx workflow.Context, after time.Duration) *timer {
 
 func (t *timer) IsReady() bool { return t.ctx.Err() != nil || !t.run.now().Before(t.at) }
 
-func (t *timer) Get(workflow.Context, any) error {
+func (t *timer) Get(ctx workflow.Context, _ any) error {
 	for !t.IsReady() {
-		t.run.next()
+		t.run.wait(ctx)
 	}
 	return t.ctx.Err()
 }

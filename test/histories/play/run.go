@@ -17,13 +17,17 @@ import (
 type Signal struct {
 	Name     string
 	Argument any
+	// Update says that it is an update, whose handler runs beside the workflow. Answered is told each answer that the handler gives, and
+	// again whenever a process plays the history anew; it may be nil.
+	Update   bool
+	Answered func(answer any, err error)
 }
 
 // Run plays a workflow function, the real one, on the SDK's contexts, coroutines and signal channels. Activities, children, timers and
 // waits for them are Temporal's of this package, which an interceptor puts in the place of the SDK's. So a process can be lost at any
 // time, and the next one plays the history again.
 //
-// The workflow has one coroutine that waits.
+// The workflow has one coroutine that waits, besides the handlers of updates.
 type Run struct {
 	Temporal *Temporal[Signal]
 	// Attempt makes attempts of an activity.
@@ -47,6 +51,9 @@ type Run struct {
 	timers   []*timer
 	calls    []*called
 	children map[string]*child
+	// updates are those whose handlers have not begun, handlers how many go on.
+	updates  []Signal
+	handlers int
 	// why is the panic that ended the process.
 	why any
 }
@@ -70,7 +77,7 @@ func (r *Run) Execute(name, id string, input any) error {
 	if r.why != nil {
 		panic(r.why)
 	}
-	if len(r.Temporal.Inbox) > 0 {
+	if len(r.Temporal.Inbox)+len(r.updates) > 0 {
 		panic(Unheard{})
 	}
 	return r.environment.GetWorkflowError()
@@ -144,6 +151,9 @@ func (r *Run) playing(do func()) {
 	do()
 }
 
+// asks notes what the workflow asks for, which may end the process.
+func (r *Run) asks(what string) { r.playing(func() { r.Temporal.Asks(what) }) }
+
 // next waits for the next task.
 func (r *Run) next() {
 	for _, one := range r.calls {
@@ -195,6 +205,10 @@ func (r *Run) hear(signal Signal) {
 		r.environment.SetContinueAsNewSuggested(true)
 		return
 	}
+	if signal.Update {
+		r.updates = append(r.updates, signal)
+		return
+	}
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(signal.Argument)
 	if err == nil {
 		err = r.inbound.HandleSignal(r.ctx, &interceptor.HandleSignalInput{SignalName: signal.Name, Arg: payloads})
@@ -202,4 +216,32 @@ func (r *Run) hear(signal Signal) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+type handlingKey struct{}
+
+// wait has the handlers of updates go on, and those begin that have come, or else waits for the next task.
+func (r *Run) wait(ctx workflow.Context) {
+	come := r.updates
+	if r.updates = nil; len(come) == 0 {
+		r.next()
+	}
+	for _, update := range come {
+		r.handlers++
+		workflow.Go(r.ctx, func(ctx workflow.Context) {
+			defer func() { r.handlers-- }()
+			input := &interceptor.UpdateInput{Name: update.Name, Args: []any{update.Argument}}
+			answer, err := r.inbound.ExecuteUpdate(workflow.WithValue(ctx, handlingKey{}, true), input)
+			if update.Answered != nil {
+				update.Answered(answer, err)
+			}
+		})
+	}
+	if r.handlers == 0 {
+		return
+	}
+	over, end := workflow.NewFuture(ctx)
+	workflow.Go(ctx, func(workflow.Context) { end.SetValue(nil) })
+	// The future holds no error.
+	_ = over.Get(ctx, nil)
 }

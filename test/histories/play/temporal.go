@@ -2,6 +2,7 @@ package play
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -21,12 +22,17 @@ type Temporal[Message any] struct {
 	// left are attempts that go on though Temporal does not want their answers.
 	left []*running
 
+	// Counts says that an attempt of a regular activity is told how often the call was tried: it knows then that the one before
+	// may have sent something. tries is how often each was.
+	Counts bool
+	tries  map[int]int32
+
 	// What follows is the process's, and is lost with it.
 
 	alive context.Context
-	// played are the tasks that the workflow has begun, locals and notes the answers of local activities and the notes that it has
-	// taken in the last of them.
-	played, locals, notes int
+	// played are the tasks that the workflow has begun, locals, notes and asks the answers of local activities and the notes that it has
+	// taken in the last of them, and what it has asked for there.
+	played, locals, notes, asks int
 	// attempt is that of a local activity under way, calls are the regular activities, asked is how many there were.
 	attempt *running
 	calls   []*call
@@ -45,6 +51,8 @@ type Task[Message any] struct {
 	// locals are the answers of the local activities that ran in it, notes what it has noted.
 	locals []Answer
 	notes  []any
+	// asked is what the workflow has asked for in it, in its order.
+	asked []string
 }
 
 // LostProcess is the panic that ends a process.
@@ -52,11 +60,14 @@ type LostProcess struct{}
 
 // NewTemporal returns a Temporal in which no workflow has run yet.
 func NewTemporal[Message any](agenda *Agenda, lost func() bool) *Temporal[Message] {
-	return &Temporal[Message]{Agenda: agenda, Lost: lost, recorded: true}
+	return &Temporal[Message]{Agenda: agenda, Lost: lost, recorded: true, tries: map[int]int32{}}
 }
 
 // next begins the next workflow task: that of the history, or as soon as there is a reason for another one.
 func (t *Temporal[Message]) next(reason func() *Task[Message]) *Task[Message] {
+	if t.played > 0 && t.asks < len(t.Task().asked) {
+		panic(fmt.Sprintf("the workflow does not ask for %q again, which its history has", t.Task().asked[t.asks]))
+	}
 	commands := t.commands
 	t.commands = nil
 	if t.played == len(t.History) {
@@ -67,7 +78,7 @@ func (t *Temporal[Message]) next(reason func() *Task[Message]) *Task[Message] {
 		begun := reason()
 		t.History, t.recorded = append(t.History, begun), false
 	}
-	t.played, t.locals, t.notes = t.played+1, 0, 0
+	t.played, t.locals, t.notes, t.asks = t.played+1, 0, 0, 0
 	t.calls = slices.DeleteFunc(t.calls, func(c *call) bool { return c.number == t.Task().Call })
 	return t.Task()
 }
@@ -103,6 +114,18 @@ func (t *Temporal[Message]) Wait(until time.Time) *Task[Message] {
 	return t.next(func() *Task[Message] { return t.come(until) })
 }
 
+// Asks notes what the workflow asks for. A workflow that asks for something else than its history has could not go on.
+func (t *Temporal[Message]) Asks(what string) {
+	task := t.Task()
+	switch {
+	case t.asks == len(task.asked):
+		task.asked = append(task.asked, what)
+	case task.asked[t.asks] != what:
+		panic(fmt.Sprintf("the workflow asks for %q, and its history has %q", what, task.asked[t.asks]))
+	}
+	t.asks++
+}
+
 // Command has Temporal do something when the task is completed, and once.
 func (t *Temporal[Message]) Command(carryOut func()) { t.commands = append(t.commands, carryOut) }
 
@@ -132,7 +155,7 @@ func (t *Temporal[Message]) Local(perform Attempt) Answer {
 
 // Restart has another process play the history. A task that was lost begins anew; the messages that have come since are in it.
 func (t *Temporal[Message]) Restart(alive context.Context) {
-	t.alive, t.played, t.locals, t.notes, t.asked, t.calls, t.commands = alive, 0, 0, 0, 0, nil, nil
+	t.alive, t.played, t.locals, t.notes, t.asks, t.asked, t.calls, t.commands = alive, 0, 0, 0, 0, 0, nil, nil
 	if last := len(t.History) - 1; last >= 0 && !t.recorded {
 		lost := t.History[last]
 		again := t.begun(lost.Call, lost.Answer)
@@ -142,7 +165,9 @@ func (t *Temporal[Message]) Restart(alive context.Context) {
 }
 
 // Anew drops the history, for a workflow that starts anew.
-func (t *Temporal[Message]) Anew() { t.History, t.recorded, t.Inbox = nil, true, nil }
+func (t *Temporal[Message]) Anew() {
+	t.History, t.recorded, t.Inbox, t.tries = nil, true, nil, map[int]int32{}
+}
 
 // Forget takes Temporal back to what it was at an earlier time, as a restored backup does. What has come since is lost; it is
 // returned.
@@ -155,7 +180,7 @@ func (t *Temporal[Message]) Forget(since time.Time) (lost []Message) {
 		lost = append(lost, task.Messages...)
 	}
 	lost = append(lost, t.Inbox...)
-	t.History, t.recorded, t.Inbox = t.History[:kept], true, nil
+	t.History, t.recorded, t.Inbox, t.tries = t.History[:kept], true, nil, map[int]int32{}
 	return lost
 }
 

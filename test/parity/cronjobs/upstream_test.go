@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"ostinato.dev/ostinato/internal/devstack/toolchain"
+	"ostinato.dev/ostinato/dev/devstack/toolchain"
 )
 
 const upstreamFile = "testdata/upstream.txt"

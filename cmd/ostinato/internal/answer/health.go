@@ -10,7 +10,7 @@ import (
 // Health is whether a part of Ostinato, or what it needs, is as it should be.
 type Health struct {
 	Part string `json:"part"`
-	// Is is one of HealthOK, HealthWrong, HealthUnseen and, of rights, HealthLimited; Why says more.
+	// Is is one of HealthOK, HealthWrong, HealthUnseen, of rights HealthLimited, and of data HealthLost; Why says more.
 	Is  string `json:"is"`
 	Why string `json:"why"`
 }
@@ -30,6 +30,12 @@ type Facts struct {
 	Programs       []Program
 	ProgramsUnseen string
 	Temporal       TemporalFacts
+	// Own are the Temporals that installations run for themselves.
+	Own       []OwnTemporal
+	OwnUnseen string
+	// Jobs are the names of those that are marked as Ostinato's and have not ended, in the namespaces that were looked at.
+	Jobs       []string
+	JobsUnseen string
 	// Policies are admission policies that exist, and Bindings those that a binding enforces.
 	Policies, Bindings []string
 	PoliciesUnseen     string
@@ -49,8 +55,12 @@ type Program struct {
 // TemporalFacts are what was seen of Temporal.
 type TemporalFacts struct {
 	Address, Namespace string
-	Unseen             string
-	Queues             []Queue
+	// Version is that of the server, empty where it is not known.
+	Version string
+	// Lost is what its databases have lost, in words; empty where nothing is known to be.
+	Lost   string
+	Unseen string
+	Queues []Queue
 }
 
 // Queue is a task queue of Ostinato's, for workflows or activities.
@@ -77,11 +87,12 @@ const (
 	clocksWithin = 3 * time.Second
 )
 
-// HealthOf is the health of each part, in a fixed order.
+// HealthOf is the health of each part, in a fixed order. A part that the installation does not have is left out.
 func HealthOf(now time.Time, facts Facts) []Health {
-	return []Health{
-		program(facts, "worker"), program(facts, "bridge"), temporal(now, facts.Temporal), policies(facts), versions(facts), clocks(facts),
-	}
+	health := []Health{program(facts, "worker"), program(facts, "bridge"), temporal(now, facts.Temporal)}
+	health = append(health, losses(facts.Temporal)...)
+	health = append(health, volumes(facts)...)
+	return append(health, policies(facts), versions(facts), clocks(facts), jobs(facts))
 }
 
 // HealthTable is the table of a health.
@@ -170,7 +181,7 @@ func policies(facts Facts) Health {
 	return judged("policies", wrong, fmt.Sprintf("%d admission policies are enforced", len(Policies)))
 }
 
-// versions compares what runs with each other, and with the command where both name a release.
+// versions names what runs, and compares worker and bridge with each other, and with the command where both name a release.
 func versions(facts Facts) Health {
 	const part = "versions"
 	command := facts.Command
@@ -186,21 +197,38 @@ func versions(facts Facts) Health {
 			found = append(found, version)
 		}
 	}
+	all := strings.Join(append(runs(facts), "this command "+command), ", ")
 	switch {
 	case len(found) == 0:
-		return unseen(part, "no image of a worker or bridge; this command is "+command)
+		return unseen(part, "no image of a worker or bridge: "+all)
 	case len(found) > 1:
-		var each []string
-		for _, one := range facts.Programs {
-			each = append(each, one.Part+" "+imageVersion(one.Image))
-		}
-		return Health{part, HealthWrong, strings.Join(each, ", ") + ": give all of them one image"}
+		return Health{part, HealthWrong, all + ": give worker and bridge one image"}
 	case release(command) == "" || release(found[0]) == "":
-		return unseen(part, fmt.Sprintf("one of these names no release: images %s, this command %s", found[0], command))
+		return unseen(part, "one of these names no release: "+all)
 	case release(command) != release(found[0]):
-		return Health{part, HealthWrong, fmt.Sprintf("images are %s, and this command is %s", found[0], command)}
+		return Health{part, HealthWrong, all + ": the command is of another release"}
 	}
-	return Health{part, HealthOK, fmt.Sprintf("images and this command are %s", command)}
+	return Health{part, HealthOK, all}
+}
+
+// runs are the programs that run, each with the version that its image names, and the Temporal server with its own.
+func runs(facts Facts) []string {
+	var each []string
+	add := func(name, version string) {
+		if text := name + " " + version; !slices.Contains(each, text) {
+			each = append(each, text)
+		}
+	}
+	for _, one := range facts.Programs {
+		add(one.Part, imageVersion(one.Image))
+	}
+	for _, own := range facts.Own {
+		add("ostinato-temporal", imageVersion(own.Image))
+	}
+	if facts.Temporal.Version != "" {
+		add("Temporal server", facts.Temporal.Version)
+	}
+	return each
 }
 
 // imageVersion is the tag of an image, else its digest, else "latest".
@@ -230,6 +258,25 @@ func release(version string) string {
 		}
 	}
 	return version
+}
+
+// shownJobs is how many Jobs under way are named.
+const shownJobs = 10
+
+// jobs names what stands still where Ostinato is not.
+func jobs(facts Facts) Health {
+	const part = "jobs"
+	if facts.JobsUnseen != "" {
+		return unseen(part, facts.JobsUnseen)
+	}
+	if len(facts.Jobs) == 0 {
+		return Health{part, HealthOK, "none is under way"}
+	}
+	named := strings.Join(facts.Jobs[:min(len(facts.Jobs), shownJobs)], ", ")
+	if more := len(facts.Jobs) - shownJobs; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return Health{part, HealthOK, fmt.Sprintf("%d under way: %s", len(facts.Jobs), named)}
 }
 
 func clocks(facts Facts) Health {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,10 +23,14 @@ func healthy() answer.Facts {
 			{Part: "worker", Namespace: "ostinato-system", Name: "ostinato-worker", Image: "registry:5000/ostinato:v1.2.3", Ready: 2, Wanted: 2},
 			{Part: "bridge", Namespace: "ostinato-system", Name: "ostinato-bridge", Image: "registry:5000/ostinato:v1.2.3", Ready: 2, Wanted: 2},
 		},
-		Temporal: answer.TemporalFacts{Address: "temporal:7233", Namespace: "jobs", Queues: []answer.Queue{
+		Temporal: answer.TemporalFacts{Address: "temporal:7233", Namespace: "jobs", Version: "1.32.0", Queues: []answer.Queue{
 			{Name: "ostinato", Tasks: "workflow", Pollers: 2, Last: clock().Now.Add(-time.Minute)},
 			{Name: "ostinato", Tasks: "activity", Pollers: 2, Last: clock().Now.Add(-time.Minute)},
 			{Name: "ostinato-jobs", Tasks: "workflow", Pollers: 2, Last: clock().Now.Add(-time.Minute)},
+		}},
+		Own: []answer.OwnTemporal{{
+			Namespace: "ostinato-system", Name: "ostinato-temporal", Image: "registry:5000/ostinato-temporal:v1.2.3",
+			Claim: &answer.Claim{Namespace: "ostinato-system", Name: "ostinato-temporal", Bound: true},
 		}},
 		Policies: answer.Policies, Bindings: answer.Policies,
 	}
@@ -62,20 +67,47 @@ func TestHealth(t *testing.T) {
 		},
 			"temporal", wrong, "no worker polls task queue ostinato (workflow tasks)"},
 
+		"databases that were set aside": {func(f *answer.Facts) { f.Temporal.Lost = "The old ones are in /data/temporal/databases-of-a." },
+			"data", answer.HealthLost, "CronJobs and Jobs go on from their objects. The old ones are in /data/temporal/databases-of-a."},
+
+		"a volume": {nil, "volume", ok, "claim ostinato-system/ostinato-temporal has its volume"},
+		"no storage class that is the default": {func(f *answer.Facts) { f.Own[0].Claim.Bound, f.Own[0].Claim.NoDefault = false, true },
+			"volume", wrong, "claim ostinato-system/ostinato-temporal names no storage class, and none of the cluster is the default: make one the default, or name one (temporal.embedded.storage.storageClassName in the chart)"},
+		"no volume of a class yet": {func(f *answer.Facts) { f.Own[0].Claim.Bound, f.Own[0].Claim.Class = false, "fast" },
+			"volume", wrong, "claim ostinato-system/ostinato-temporal has no volume of storage class fast yet: kubectl describe says why"},
+		"no volume of the default class yet": {func(f *answer.Facts) { f.Own[0].Claim.Bound = false },
+			"volume", wrong, "claim ostinato-system/ostinato-temporal has no volume yet: kubectl describe says why"},
+		"storage classes that may not be listed": {func(f *answer.Facts) {
+			f.Own[0].Claim.Bound, f.Own[0].Claim.DefaultUnseen = false, "forbidden"
+		}, "volume", wrong, "claim ostinato-system/ostinato-temporal has no volume yet, and names no storage class; whether one is the default is not visible: forbidden"},
+		"a claim that may not be read":               {func(f *answer.Facts) { f.Own[0].Claim, f.Own[0].ClaimUnseen = nil, "forbidden" }, "volume", unseen, "not visible: forbidden"},
+		"a Temporal of its own that may not be seen": {func(f *answer.Facts) { f.Own, f.OwnUnseen = nil, "forbidden" }, "volume", unseen, "not visible: forbidden"},
+
 		"policies that are enforced":       {nil, "policies", ok, "8 admission policies are enforced"},
 		"policies that may not be listed":  {func(f *answer.Facts) { f.PoliciesUnseen = "forbidden" }, "policies", unseen, "not visible: forbidden"},
 		"a policy that somebody took away": {func(f *answer.Facts) { f.Policies = answer.Policies[1:] }, "policies", wrong, "missing: ostinato-bridge-cronjobs"},
 		"policies that nothing enforces": {func(f *answer.Facts) { f.Bindings = answer.Policies[2:] },
 			"policies", wrong, "without a binding that denies: ostinato-bridge-cronjobs, ostinato-cronjobs-status"},
 
-		"one version":                         {nil, "versions", ok, "images and this command are v1.2.3"},
-		"a command of another release":        {func(f *answer.Facts) { f.Command = "v1.1.0" }, "versions", wrong, "images are v1.2.3, and this command is v1.1.0"},
-		"a release whose tag has no v":        {func(f *answer.Facts) { f.Programs[0].Image, f.Programs[1].Image = "o:1.2.3@sha256:a", "o:1.2.3" }, "versions", ok, "images and this command are v1.2.3"},
-		"a worker of another image":           {func(f *answer.Facts) { f.Programs[0].Image = "o@sha256:a" }, "versions", wrong, "worker sha256:a, bridge v1.2.3: give all of them one image"},
-		"images whose tags name no release":   {func(f *answer.Facts) { f.Programs[0].Image, f.Programs[1].Image = "o:dev", "o:dev" }, "versions", unseen, "not visible: one of these names no release: images dev, this command v1.2.3"},
-		"a command that was built of a clone": {func(f *answer.Facts) { f.Command = "v0.0.0-20260101000000-abcdefabcdef" }, "versions", unseen, "not visible: one of these names no release: images v1.2.3, this command v0.0.0-20260101000000-abcdefabcdef"},
-		"a command that knows no version":     {func(f *answer.Facts) { f.Command, f.Programs = "", nil }, "versions", unseen, "not visible: no image of a worker or bridge; this command is unknown"},
-		"images that may not be seen":         {func(f *answer.Facts) { f.ProgramsUnseen = "forbidden" }, "versions", unseen, "not visible: forbidden; this command is v1.2.3"},
+		"one version":                        {nil, "versions", ok, "worker v1.2.3, bridge v1.2.3, ostinato-temporal v1.2.3, Temporal server 1.32.0, this command v1.2.3"},
+		"a Temporal elsewhere":               {func(f *answer.Facts) { f.Own = nil }, "versions", ok, "worker v1.2.3, bridge v1.2.3, Temporal server 1.32.0, this command v1.2.3"},
+		"a server that does not say its own": {func(f *answer.Facts) { f.Own, f.Temporal.Version = nil, "" }, "versions", ok, "worker v1.2.3, bridge v1.2.3, this command v1.2.3"},
+		"a command of another release":       {func(f *answer.Facts) { f.Own, f.Temporal.Version, f.Command = nil, "", "v1.1.0" }, "versions", wrong, "worker v1.2.3, bridge v1.2.3, this command v1.1.0: the command is of another release"},
+		"a release whose tag has no v": {func(f *answer.Facts) {
+			f.Own, f.Programs[0].Image, f.Programs[1].Image = nil, "o:1.2.3@sha256:a", "o:1.2.3"
+		}, "versions", ok, "worker 1.2.3, bridge 1.2.3, Temporal server 1.32.0, this command v1.2.3"},
+		"a worker of another image":         {func(f *answer.Facts) { f.Own, f.Programs[0].Image = nil, "o@sha256:a" }, "versions", wrong, "worker sha256:a, bridge v1.2.3, Temporal server 1.32.0, this command v1.2.3: give worker and bridge one image"},
+		"images whose tags name no release": {func(f *answer.Facts) { f.Own, f.Programs[0].Image, f.Programs[1].Image = nil, "o:dev", "o:dev" }, "versions", unseen, "not visible: one of these names no release: worker dev, bridge dev, Temporal server 1.32.0, this command v1.2.3"},
+		"a command that was built of a clone": {func(f *answer.Facts) {
+			f.Own, f.Temporal.Version, f.Command = nil, "", "v0.0.0-20260101000000-abcdefabcdef"
+		}, "versions", unseen, "not visible: one of these names no release: worker v1.2.3, bridge v1.2.3, this command v0.0.0-20260101000000-abcdefabcdef"},
+		"a command that knows no version": {func(f *answer.Facts) { f.Own, f.Command, f.Programs = nil, "", nil }, "versions", unseen, "not visible: no image of a worker or bridge: Temporal server 1.32.0, this command unknown"},
+		"images that may not be seen":     {func(f *answer.Facts) { f.ProgramsUnseen = "forbidden" }, "versions", unseen, "not visible: forbidden; this command is v1.2.3"},
+
+		"no Job under way":            {nil, "jobs", ok, "none is under way"},
+		"Jobs under way":              {func(f *answer.Facts) { f.Jobs = []string{"shop/a", "shop/b"} }, "jobs", ok, "2 under way: shop/a, shop/b"},
+		"many Jobs under way":         {func(f *answer.Facts) { f.Jobs = strings.Split(strings.Repeat("shop/a ", 11)+"shop/b", " ") }, "jobs", ok, "12 under way: shop/a" + strings.Repeat(", shop/a", 9) + " and 2 more"},
+		"Jobs that may not be listed": {func(f *answer.Facts) { f.JobsUnseen = "forbidden" }, "jobs", unseen, "not visible: forbidden"},
 
 		"clocks that agree":             {func(f *answer.Facts) { f.Ahead = -2 * time.Second }, "clocks", ok, "this machine and the API server are within 3s"},
 		"a machine that is fast":        {func(f *answer.Facts) { f.Ahead = 90 * time.Second }, "clocks", wrong, "this machine is 1m30s ahead of the API server: times since and until are wrong by that"},
@@ -90,6 +122,17 @@ func TestHealth(t *testing.T) {
 		n := slices.IndexFunc(all, func(one answer.Health) bool { return one.Part == row.part })
 		if assert.GreaterOrEqual(t, n, 0, name) {
 			assert.Equal(t, answer.Health{Part: row.part, Is: row.is, Why: row.why}, all[n], name)
+		}
+	}
+}
+
+// An installation without a volume has no line for one, nor one without a loss.
+func TestAVolumeIsAPartWhereThereIsOne(t *testing.T) {
+	elsewhere, database := healthy(), healthy()
+	elsewhere.Own, database.Own[0].Claim = nil, nil
+	for _, facts := range []answer.Facts{elsewhere, database} {
+		for _, one := range answer.HealthOf(clock().Now, facts) {
+			assert.NotContains(t, []string{"volume", "data"}, one.Part)
 		}
 	}
 }

@@ -12,6 +12,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // Installed lists the Deployments of Ostinato: those of the whole cluster where the person may list them, else those of a namespace.
@@ -43,6 +47,27 @@ func (c *Cluster) Policies(ctx context.Context) (policies, enforced []string, er
 		}
 	}
 	return policies, enforced, nil
+}
+
+// JobsUnderWay are the names of the Jobs that are marked as Ostinato's and have not ended, with their namespaces.
+func (c *Cluster) JobsUnderWay(ctx context.Context) ([]string, error) {
+	var found []string
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := c.clients.Kubernetes.BatchV1().Jobs(c.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list Jobs: %w", err)
+		}
+		for n := range page.Items {
+			job := &page.Items[n]
+			if ptr.Deref(job.Spec.ManagedBy, "") == names.JobController && claim.Finished(job) == nil {
+				found = append(found, job.Namespace+"/"+job.Name)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return found, nil
+		}
+	}
 }
 
 // Ahead is how far this machine's clock is ahead of the API server's, as the latest answer told; known is false where none has told.

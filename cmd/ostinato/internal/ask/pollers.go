@@ -1,11 +1,13 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"ostinato.dev/ostinato/internal/names"
@@ -58,4 +60,30 @@ func (w *Workflows) Pollers(ctx context.Context, namespace string, cluster names
 		return nil
 	})
 	return polled, err
+}
+
+// Server describes a Temporal server, in its own words.
+type Server struct {
+	Version string
+	// Lost is what its databases have lost, in words; empty where nothing is.
+	Lost string
+}
+
+// Server asks Temporal for its version, and for what is lost of a namespace; empty means that of the settings. What it does not say is empty.
+func (w *Workflows) Server(ctx context.Context, namespace string) (server Server, err error) {
+	err = w.in(ctx, namespace, func(ctx context.Context, temporal client.Client) error {
+		service := temporal.WorkflowService()
+		system, err := service.GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
+		if err != nil {
+			return fmt.Errorf("ask Temporal for its version: %w", err)
+		}
+		server.Version = system.GetServerVersion()
+		described, err := service.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: cmp.Or(namespace, w.Namespace())})
+		if err != nil {
+			return fmt.Errorf("describe namespace %s of Temporal: %w", cmp.Or(namespace, w.Namespace()), err)
+		}
+		server.Lost = described.GetNamespaceInfo().GetData()[names.TemporalLostData]
+		return nil
+	})
+	return server, err
 }

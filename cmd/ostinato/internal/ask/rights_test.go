@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
-	"ostinato.dev/ostinato/internal/fixture/night"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/testing/fixture/night"
 )
 
 var now = time.Date(2026, 3, 2, 9, 32, 0, 0, time.UTC)

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -30,6 +31,8 @@ type WorkerSettings struct {
 	variables variables
 	// dial connects to Temporal through the API server; nil where Temporal is outside the cluster.
 	dial func(ctx context.Context, address string) (net.Conn, error)
+	// tls is how a person is known to a Temporal that asks the API server who may call it; nil where it is another.
+	tls *tls.Config
 }
 
 // variables are an environment.
@@ -55,15 +58,9 @@ var _ envconfig.EnvLookup = variables{}
 // WorkerSettings reads how the workers in a namespace reach Temporal. Where that is a Service of the cluster, connections go through the API
 // server to one of its Pods.
 func (c *Cluster) WorkerSettings(ctx context.Context, namespace string) (WorkerSettings, error) {
-	settings, err := c.clients.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, settingsName, metav1.GetOptions{})
+	found, err := c.settings(ctx, namespace)
 	if err != nil {
-		return WorkerSettings{}, fmt.Errorf("read how the workers reach Temporal: get ConfigMap %s/%s: %w", namespace, settingsName, err)
-	}
-	found := WorkerSettings{variables: variables{}}
-	for _, name := range taken {
-		if value, set := settings.Data[name]; set {
-			found.variables[name] = value
-		}
+		return WorkerSettings{}, err
 	}
 	address := found.variables["TEMPORAL_ADDRESS"]
 	host, port, err := net.SplitHostPort(address)
@@ -74,8 +71,35 @@ func (c *Cluster) WorkerSettings(ctx context.Context, namespace string) (WorkerS
 	if service == nil || err != nil {
 		return found, err
 	}
+	if found.asksAPIServer(service) {
+		found.tls, err = c.personalTLS(ctx, service.Namespace, service.Name)
+		if err != nil {
+			return WorkerSettings{}, err
+		}
+	}
 	found.dial = func(ctx context.Context, _ string) (net.Conn, error) { return c.dialService(ctx, service, port) }
 	return found, nil
+}
+
+// settings reads what the workers in a namespace are told.
+func (c *Cluster) settings(ctx context.Context, namespace string) (WorkerSettings, error) {
+	settings, err := c.clients.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, settingsName, metav1.GetOptions{})
+	if err != nil {
+		return WorkerSettings{}, fmt.Errorf("read how the workers reach Temporal: get ConfigMap %s/%s: %w", namespace, settingsName, err)
+	}
+	found := WorkerSettings{variables: variables{}}
+	for _, name := range taken {
+		if value, set := settings.Data[name]; set {
+			found.variables[name] = value
+		}
+	}
+	return found, nil
+}
+
+// asksAPIServer reports whether a Service may be that of a Temporal that asks the API server who may call it: such a one is dialled
+// by TLS. Its authorities alone do not say so, since they stay when its door is taken away.
+func (s WorkerSettings) asksAPIServer(service *corev1.Service) bool {
+	return service.Name == ownService && s.variables["TEMPORAL_TLS"] == "true"
 }
 
 // profile returns a new profile of what the workers' settings say. An address that a cluster names gets nothing that a
@@ -94,8 +118,8 @@ var errSends = errors.New("the Temporal settings say what to send (API key, TLS,
 	"to no address that a cluster names: name the address too, by TEMPORAL_ADDRESS or --temporal-address")
 
 // sendsNothing returns an error if a person's settings say how to be known to a Temporal, which the person has in mind.
-func sendsNothing(person envconfig.ClientConfigProfile) error {
-	if person.APIKey != "" || person.TLS != nil || len(person.GRPCMeta) > 0 || person.Authority != "" {
+func sendsNothing(person envconfig.ClientConfigProfile, tokenFile string) error {
+	if tokenFile != "" || person.APIKey != "" || person.TLS != nil || len(person.GRPCMeta) > 0 || person.Authority != "" {
 		return errSends
 	}
 	return nil
@@ -125,19 +149,36 @@ func (c *Cluster) service(ctx context.Context, namespace, host string) (*corev1.
 
 // dialService connects to a port of one of a Service's Pods that is ready.
 func (c *Cluster) dialService(ctx context.Context, service *corev1.Service, port string) (net.Conn, error) {
+	pod, err := c.podOf(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	target, err := targetPort(service, pod, port)
+	if err != nil {
+		return nil, err
+	}
+	return c.dialPod(ctx, pod, target)
+}
+
+// dialPort connects to a port of one of a Service's Pods that is ready, which the Service need not have.
+func (c *Cluster) dialPort(ctx context.Context, service *corev1.Service, port int) (net.Conn, error) {
+	pod, err := c.podOf(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	return c.dialPod(ctx, pod, port)
+}
+
+// podOf returns one of a Service's Pods that is ready.
+func (c *Cluster) podOf(ctx context.Context, service *corev1.Service) (*corev1.Pod, error) {
 	pods, err := c.clients.Kubernetes.CoreV1().Pods(service.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
 	if err != nil {
 		return nil, fmt.Errorf("list Pods of Service %s/%s: %w", service.Namespace, service.Name, err)
 	}
 	for n := range pods.Items {
-		if !ready(&pods.Items[n]) {
-			continue
+		if ready(&pods.Items[n]) {
+			return &pods.Items[n], nil
 		}
-		target, err := targetPort(service, &pods.Items[n], port)
-		if err != nil {
-			return nil, err
-		}
-		return c.dialPod(ctx, &pods.Items[n], target)
 	}
 	return nil, fmt.Errorf("service %s/%s has no Pod that is ready", service.Namespace, service.Name)
 }

@@ -27,6 +27,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
+	"ostinato.dev/ostinato/internal/temporalserver/authority"
 )
 
 // installation is an API server of a cluster where Ostinato and Temporal are installed. It forwards ports as one before Kubernetes 1.30
@@ -36,6 +37,8 @@ type installation struct {
 	settings *corev1.ConfigMap
 	service  *corev1.Service
 	pods     []corev1.Pod
+	// authorities is what a Temporal that asks the API server who may call it has made, or left behind.
+	authorities *corev1.ConfigMap
 	// forbidden are resources that the person may not read.
 	forbidden string
 	// behind is where forwarded connections lead; one that does not answer is said on the stream of failures.
@@ -82,6 +85,8 @@ func (i *installation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = refusal(apierrors.NewForbidden(schema.GroupResource{Resource: i.forbidden}, "", fmt.Errorf("ask an administrator")))
 	case path == "ostinato-system/configmaps/ostinato-temporal" && i.settings != nil:
 		answer = i.settings
+	case strings.HasSuffix(path, "/configmaps/ostinato-temporal-authority") && i.authorities != nil:
+		answer = i.authorities
 	case i.service != nil && path == i.service.Namespace+"/services/"+i.service.Name:
 		answer = i.service
 	case path == "temporal/pods" && r.URL.Query().Get("labelSelector") == "app=frontend":
@@ -201,6 +206,30 @@ func TestTemporalIsAskedWhereTheWorkersAskIt(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "jobs", workflows.Namespace())
 	})
+}
+
+// The ConfigMap of the authorities is the server's and stays when its door is taken away.
+func TestATemporalWhoseDoorWasTakenAwayIsAskedAsOneWithout(t *testing.T) {
+	temporal, address := encryptedTemporal(t)
+	t.Setenv("TEMPORAL_ADDRESS", "")
+	authorities, _, err := authority.Authorities(nil).Renew(time.Now())
+	require.NoError(t, err)
+	cluster := install(t, address)
+	cluster.authorities = &corev1.ConfigMap{Data: map[string]string{"ca.crt": string(authorities.Bundle())}}
+	cluster.service.Name, cluster.settings.Data["TEMPORAL_ADDRESS"] = "ostinato-temporal", "ostinato-temporal.temporal:7233"
+	_, err = evidence(t, within(t, temporal, cluster.asking(t)))
+	require.NoError(t, err)
+
+	cluster.service.Namespace = "ostinato-system"
+	reached, err := ask.NewCluster(&rest.Config{Host: cluster.URL}, "", "")
+	require.NoError(t, err)
+	_, token, err := reached.TemporalPage(t.Context(), "ostinato-system")
+	require.NoError(t, err)
+	assert.Nil(t, token, "its page asks for nothing")
+	cluster.settings.Data["TEMPORAL_TLS"] = "true"
+	_, token, err = reached.TemporalPage(t.Context(), "ostinato-system")
+	require.NoError(t, err)
+	assert.NotNil(t, token)
 }
 
 func TestAnAddressThatThePersonHasNamedIsAskedAlone(t *testing.T) {

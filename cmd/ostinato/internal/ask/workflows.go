@@ -39,6 +39,8 @@ type Workflows struct {
 // Settings are what a person says about Temporal; what is empty comes from the SDK's environment configuration.
 type Settings struct {
 	Address, Profile string
+	// TokenFile holds a token that is sent to Temporal. It is read anew for each call, since what writes it renews it.
+	TokenFile string
 	// CodecEndpoint is the codec server that decodes payloads, and CodecAuth what is sent to it as Authorization.
 	CodecEndpoint, CodecAuth string
 	// Workers reads how the workers reach Temporal. It is asked where nothing else names an address or says what to send to one.
@@ -55,7 +57,7 @@ func NewWorkflows(settings Settings) (*Workflows, error) {
 	var workers WorkerSettings
 	// What a person's settings send goes to an address that the person has named, or to none.
 	if settings.Address == "" && person.Address == "" && settings.Workers != nil {
-		if w.unknown = sendsNothing(person); w.unknown == nil {
+		if w.unknown = sendsNothing(person, settings.TokenFile); w.unknown == nil {
 			workers, w.unknown = settings.Workers()
 		}
 		if w.unknown == nil {
@@ -69,6 +71,12 @@ func NewWorkflows(settings Settings) (*Workflows, error) {
 	}
 	w.address = cmp.Or(settings.Address, w.options.HostPort, client.DefaultHostPort)
 	w.options.HostPort, w.options.Logger = w.address, silent{}
+	if settings.TokenFile != "" {
+		w.options.Credentials = client.NewAPIKeyDynamicCredentials(func(context.Context) (string, error) { return readToken(settings.TokenFile) })
+	}
+	if workers.tls != nil {
+		w.options.ConnectionOptions.TLS = workers.tls
+	}
 	if workers.dial != nil {
 		// The name is one of the cluster's: it must not be looked up here.
 		w.options.HostPort = "passthrough:///" + w.address

@@ -16,7 +16,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -37,7 +39,13 @@ type apiServer struct {
 	// deployments are Ostinato's, and programs their Pods.
 	deployments []appsv1.Deployment
 	programs    []corev1.Pod
-	logs        map[string]string
+	// temporals are the StatefulSets with a Temporal of the installation's own, claims those of their volumes.
+	temporals []appsv1.StatefulSet
+	claims    []corev1.PersistentVolumeClaim
+	classes   []storagev1.StorageClass
+	logs      map[string]string
+	// request is a certificate request as it is after it was made.
+	request certificatesv1.CertificateSigningRequest
 	// policies are admission policies, each with a binding.
 	policies []string
 	// lacks are rights that the person is said not to have.
@@ -222,12 +230,29 @@ func (s *apiServer) answer(w http.ResponseWriter, r *http.Request, wanted reques
 			return
 		}
 		io.WriteString(w, text)
+	case "create certificatesigningrequests", "get certificatesigningrequests":
+		request := s.request
+		request.APIVersion, request.Kind = "certificates.k8s.io/v1", "CertificateSigningRequest"
+		write(w, http.StatusOK, &request)
 	case "list cronjobs.batch":
 		write(w, http.StatusOK, &batchv1.CronJobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJobList"}, Items: s.natives})
 	case "list events":
 		write(w, http.StatusOK, &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: s.events})
 	case "list deployments":
 		write(w, http.StatusOK, &appsv1.DeploymentList{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DeploymentList"}, Items: s.deployments})
+	case "list statefulsets":
+		write(w, http.StatusOK, &appsv1.StatefulSetList{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSetList"}, Items: s.temporals})
+	case "get persistentvolumeclaims":
+		n := slices.IndexFunc(s.claims, func(claim corev1.PersistentVolumeClaim) bool { return claim.Name == wanted.name })
+		if n < 0 {
+			notFound(w, wanted)
+			return
+		}
+		found := s.claims[n]
+		found.APIVersion, found.Kind = "v1", "PersistentVolumeClaim"
+		write(w, http.StatusOK, &found)
+	case "list storageclasses":
+		write(w, http.StatusOK, &storagev1.StorageClassList{TypeMeta: metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "StorageClassList"}, Items: s.classes})
 	case "list validatingadmissionpolicies":
 		list := admissionv1.ValidatingAdmissionPolicyList{TypeMeta: metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicyList"}}
 		for _, name := range s.policies {

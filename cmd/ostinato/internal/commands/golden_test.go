@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -90,10 +91,17 @@ func deleted(w *world) {
 	w.api.changes = []func(*apiServer){func(*apiServer) {}, func(s *apiServer) { s.jobs = nil }}
 }
 
+// denies is an administrator who does not let the person be known to Temporal.
+func denies(w *world) {
+	w.api.request.Name = "ostinato-temporal-x2x4z"
+	w.api.request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Message: "ask the platform team"}}
+}
+
 var queued = protocol.TriggerAnswer{Job: "report-xk2lp", Runs: schedule.RunsQueued, Reason: "JobAlreadyActive"}
 
 // scenes are what a person does with each command.
 var scenes = []scene{
+	{row: "token", given: denies, arguments: "token"},
 	{row: "get", arguments: "get"},
 	{row: "get", arguments: "get -A -o wide"},
 	{row: "get", arguments: "get -o name"},
@@ -189,6 +197,7 @@ var scenes = []scene{
 	{arguments: "check -f nowhere.yaml"},
 	{arguments: "check -f testdata/cronjobs.yaml -A"},
 	{row: "check", given: healthy, arguments: "check"},
+	{row: "check", given: embedded, arguments: "check"},
 	{row: "check", given: func(w *world) { ailing(w); unusable(w) }, arguments: "check"},
 	{row: "check", given: func(w *world) { ailing(w); unusable(w) }, arguments: "check -o json"},
 	{row: "check", given: func(w *world) { healthy(w); w.api.lacks = []string{"create jobs", "patch cronjobs", "get pods/log"} }, arguments: "check -A"},
@@ -258,7 +267,7 @@ func TestEachCommandAsksForWhatTheTableOfRightsSays(t *testing.T) {
 		delete(documented, row)
 	}
 	delete(documented, "completion of names")           // TestNamesAreCompleted
-	delete(documented, "run where no address is named") // test/integration: the API server of this test forwards no ports
+	delete(documented, "run where no address is named") // test/stack/integration: the API server of this test forwards no ports
 	assert.Empty(t, documented, "rows that no scene asks for")
 }
 

@@ -27,17 +27,22 @@ func (p *person) health(ctx context.Context, cluster *ask.Cluster, cronJobs []os
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
 	facts := answer.Facts{Command: p.version}
-	var both sync.WaitGroup
-	both.Go(func() {
+	var all sync.WaitGroup
+	all.Go(func() {
 		policies, enforced, err := cluster.Policies(ctx)
 		facts.Policies, facts.Bindings, facts.PoliciesUnseen = policies, enforced, reason(err)
 	})
-	both.Go(func() {
+	all.Go(func() {
+		underWay, err := cluster.JobsUnderWay(ctx)
+		facts.Jobs, facts.JobsUnseen = underWay, reason(err)
+	})
+	all.Go(func() { facts.Own, facts.OwnUnseen = p.ownFacts(ctx, cluster) })
+	all.Go(func() {
 		deployments, err := cluster.Installed(ctx, p.system)
 		facts.Programs, facts.ProgramsUnseen = programsOf(deployments), reason(err)
 		facts.Temporal = p.temporalFacts(ctx, cronJobs, deployments)
 	})
-	both.Wait()
+	all.Wait()
 	ahead, known := cluster.Ahead()
 	if facts.Ahead = ahead; !known {
 		facts.ClockUnseen = "the API server's answers have no Date"
@@ -83,6 +88,9 @@ func (p *person) temporalFacts(ctx context.Context, cronJobs []ostinatov1.CronJo
 		facts.Unseen = "Temporal at " + workflows.Address() + ": " + reason(err) + "; name it with --temporal-address or TEMPORAL_ADDRESS"
 		return facts
 	}
+	// A server that does not say this of itself is no trouble.
+	server, _ := workflows.Server(ctx, namespace)
+	facts.Version, facts.Lost = server.Version, server.Lost
 	for _, one := range polled {
 		facts.Queues = append(facts.Queues, answer.Queue{Name: one.Queue, Tasks: one.Tasks, Pollers: one.Pollers, Last: one.Last, Unseen: reason(one.Err)})
 	}

@@ -17,8 +17,8 @@ func (p *person) newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "What is not as it should be: overdue, stalled, failing, suspended, and by whom; the health of Ostinato",
 		Long: "status shows what of the CronJobs is not as it should be, and then whether what runs them is: worker and bridge, Temporal and who\n" +
-			"polls Ostinato's task queues, admission policies, versions and clocks. It waits a few seconds at most for that. What you may not see\n" +
-			"is Unseen, with the reason. Its exit code does not depend on what it found.",
+			"polls Ostinato's task queues, admission policies, versions and clocks. It names the Jobs under way. It waits a few seconds at most for\n" +
+			"that. What you may not see is Unseen, with the reason. Its exit code does not depend on what it found.",
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: answering(func(cmd *cobra.Command, _ []string) error {
 			cluster, err := p.cluster()

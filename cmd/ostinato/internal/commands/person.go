@@ -65,12 +65,13 @@ func (p *person) command(name string, more ...*cobra.Command) *cobra.Command {
 			"Exit codes: 0 for an answer or a deed; 1 if the answer of why, check or a resume is no, or something was refused or failed;\n" +
 			"2 for a mistake on the command line; 124 if the --timeout of a wait ran out.",
 	}, append([]*cobra.Command{
-		p.newStatus(), p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newTree(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume(), p.newCheck(), p.newMove(), p.newReport(), p.newUI(),
+		p.newStatus(), p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newTree(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume(), p.newCheck(), p.newMove(), p.newReport(), p.newToken(), p.newUI(),
 	}, more...)...)
 	flags := root.PersistentFlags()
 	p.kubernetes.AddFlags(flags)
 	flags.StringVar(&p.temporal.Address, "temporal-address", "", "host and port of Temporal, in place of TEMPORAL_ADDRESS")
 	flags.StringVar(&p.temporal.Profile, "temporal-profile", "", "profile of the Temporal configuration file")
+	flags.StringVar(&p.temporal.TokenFile, "temporal-token-file", "", "file with a token for Temporal, such as a ServiceAccount's with the audience ostinato-temporal; it is read anew for each call")
 	flags.StringVar(&p.temporal.CodecEndpoint, "codec-endpoint", "", "codec server that decrypts what is kept in Temporal, in place of TEMPORAL_CODEC_ENDPOINT; {namespace} stands for Temporal's namespace")
 	flags.StringVar(&p.temporal.CodecAuth, "codec-auth", "", "Authorization header for the codec server, in place of TEMPORAL_CODEC_AUTH, which others on the machine can't see")
 	flags.StringVar(&p.system, "system-namespace", systemNamespace, "namespace of worker and bridge")

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -34,6 +36,22 @@ func healthy(w *world) {
 	w.api.policies = answer.Policies
 }
 
+// embedded gives it a Temporal of its own, whose volume waits for a storage class.
+func embedded(w *world) {
+	healthy(w)
+	labels := map[string]string{programName: "ostinato-temporal"}
+	temporal := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "ostinato-temporal", Labels: labels}}
+	temporal.Spec.Template.Spec.Containers = []corev1.Container{{Name: "temporal", Image: "ostinato-temporal:v1.2.3"}}
+	temporal.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "scratch"}, {Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "ostinato-temporal"},
+	}}}
+	w.api.temporals = []appsv1.StatefulSet{temporal}
+	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "ostinato-temporal", Labels: labels}}
+	claim.Status.Phase = corev1.ClaimPending
+	w.api.claims = []corev1.PersistentVolumeClaim{claim}
+	w.api.classes = []storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "slow"}}}
+}
+
 // ailing gives it one where much is not.
 func ailing(w *world) {
 	w.api.deployments = []appsv1.Deployment{programDeployment("worker", "ostinato:v1.2.3", 0), programDeployment("bridge", "ostinato:v1.1.0", 2)}
@@ -45,6 +63,11 @@ var statusScenes = []scene{
 	{row: "status", given: healthy, arguments: "status"},
 	{row: "status", given: healthy, arguments: "status -A --no-headers"},
 	{row: "status", given: ailing, arguments: "status -o json"},
+	{row: "status", given: embedded, arguments: "status"},
+	{row: "status", given: func(w *world) {
+		healthy(w)
+		w.temporal.lost = "They hold 5 workflows, of them 2 that had not ended; new ones began empty. The old ones are in /data/temporal/databases-of-a."
+	}, arguments: "status"},
 	{row: "status", arguments: "status -o name"},
 	{row: "status", given: func(w *world) { ailing(w); w.api.cronJobs = w.api.cronJobs[:1] }, arguments: "status"},
 	{row: "status", given: func(w *world) { viewer(w); away(w) }, arguments: "status"},
@@ -101,6 +124,41 @@ func TestHealthIsNeverSlow(t *testing.T) {
 	assert.Less(t, time.Since(begun), 2*healthWithin)
 	assert.Equal(t, answer.HealthUnseen, temporal.Is)
 	assert.Contains(t, temporal.Why, "--temporal-address")
+}
+
+func TestTheVolumeOfTemporalNeedsAStorageClass(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(*world)
+		is     string
+	}{
+		"none is the default":       {func(*world) {}, answer.HealthWrong},
+		"there is none":             {func(w *world) { w.api.classes = nil }, answer.HealthWrong},
+		"one is the default":        {func(w *world) { w.api.classes[0].Annotations = map[string]string{defaultClass: "true"} }, answer.HealthWrong},
+		"the claim has its volume":  {func(w *world) { w.api.claims[0].Status.Phase = corev1.ClaimBound }, answer.HealthOK},
+		"the claim may not be read": {func(w *world) { w.api.refuse = forbidden("get persistentvolumeclaims") }, answer.HealthUnseen},
+	} {
+		w := newWorld(t)
+		embedded(w)
+		row.change(w)
+		volume := healthOf(t, w, "volume")
+		assert.Equal(t, row.is, volume.Is, name)
+		assert.Equal(t, name == "none is the default" || name == "there is none", strings.Contains(volume.Why, "none of the cluster is the default"), name)
+	}
+}
+
+// What stands still when Ostinato goes is what is marked as its own and has not ended.
+func TestJobsUnderWayAreNamed(t *testing.T) {
+	w := newWorld(t)
+	healthy(w)
+	running, other := jobOf("orders", "orders-29541340", at(9, 30), "", ""), jobOf("orders", "theirs", at(9, 30), "", "")
+	other.Spec.ManagedBy = ptr.To("example.com/other")
+	w.api.jobs = append(w.api.jobs, running, other)
+	for n := range w.api.jobs {
+		if w.api.jobs[n].Spec.ManagedBy == nil {
+			w.api.jobs[n].Spec.ManagedBy = ptr.To(names.JobController)
+		}
+	}
+	assert.Equal(t, answer.Health{Part: "jobs", Is: answer.HealthOK, Why: "1 under way: shop/orders-29541340"}, healthOf(t, w, "jobs"))
 }
 
 func TestWhereOstinatoIsInTemporal(t *testing.T) {

@@ -16,10 +16,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/activities"
-	"ostinato.dev/ostinato/internal/fixture/asking"
-	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/steering"
+	k8sfake "ostinato.dev/ostinato/internal/testing/fake"
+	"ostinato.dev/ostinato/internal/testing/fixture/asking"
 )
 
 // The clock of the person's machine is 40 s ahead of Temporal's. A signal that comes 20 s after the command is the later word.

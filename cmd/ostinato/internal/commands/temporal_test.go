@@ -12,6 +12,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	updatepb "go.temporal.io/api/update/v1"
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -39,6 +41,8 @@ type temporalServer struct {
 	unpolled []string
 	// silent: it takes connections, and describes no task queue until the caller gives up.
 	silent bool
+	// lost is what its databases have lost.
+	lost string
 }
 
 func newTemporalServer(t *testing.T) *temporalServer {
@@ -68,7 +72,12 @@ func (s *temporalServer) note(what string) {
 }
 
 func (s *temporalServer) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
-	return &workflowservice.GetSystemInfoResponse{}, nil
+	return &workflowservice.GetSystemInfoResponse{ServerVersion: "1.32.0"}, nil
+}
+
+func (s *temporalServer) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
+	s.note("describe namespace")
+	return &workflowservice.DescribeNamespaceResponse{NamespaceInfo: &namespacepb.NamespaceInfo{Data: map[string]string{names.TemporalLostData: s.lost}}}, nil
 }
 
 func (s *temporalServer) DescribeTaskQueue(

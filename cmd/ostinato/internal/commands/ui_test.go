@@ -16,7 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"ostinato.dev/ostinato/internal/command"
-	"ostinato.dev/ostinato/internal/fixture/night"
+	"ostinato.dev/ostinato/internal/testing/fixture/night"
 )
 
 // kubeconfig is a file that names an API server with some CronJobs.

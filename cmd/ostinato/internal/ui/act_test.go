@@ -11,8 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/fixture/night"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/testing/fixture/night"
 )
 
 // mail are the pairs of a form that name the first CronJob.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"ostinato.dev/ostinato/internal/fixture/night"
+	"ostinato.dev/ostinato/internal/testing/fixture/night"
 )
 
 const many = 2000

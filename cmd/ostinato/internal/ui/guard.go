@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync/atomic"
 )
@@ -28,6 +29,12 @@ type guard struct {
 
 func newGuard(hosts []string) *guard {
 	return &guard{hosts: hosts, token: secret(), cookie: secret(), key: secret()}
+}
+
+// url is the address of a host with the token.
+func (g *guard) url(host string) string {
+	address := url.URL{Scheme: "http", Host: host, Path: "/", RawQuery: url.Values{tokenParameter: {g.token}}.Encode()}
+	return address.String()
 }
 
 // secret is a text that can't be guessed.
@@ -60,17 +67,7 @@ func (g *guard) wrap(open, data, welcome http.Handler) http.Handler {
 		}
 		_, shell := shellPaths[request.URL.Path]
 		switch {
-		case !slices.Contains(g.hosts, request.Host), !g.sameOrigin(request):
-			refuse(writer)
-		case request.Method == http.MethodGet && request.URL.Path == "/" && request.URL.Query().Has(tokenParameter) && !g.has(request):
-			if !same(request.URL.Query().Get(tokenParameter), g.token) || !g.used.CompareAndSwap(false, true) {
-				refuse(writer)
-				return
-			}
-			http.SetCookie(writer, &http.Cookie{Name: cookieName, Value: g.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-			welcome.ServeHTTP(writer, request)
-		case !g.has(request):
-			refuse(writer)
+		case !g.admits(writer, request, welcome):
 		case shell:
 			open.ServeHTTP(writer, request)
 		case !same(request.Header.Get(keyHeader), g.key):
@@ -79,6 +76,27 @@ func (g *guard) wrap(open, data, welcome http.Handler) http.Handler {
 			data.ServeHTTP(writer, request)
 		}
 	})
+}
+
+// admits reports whether a request has the cookie and comes from the page. It refuses any other request, and exchanges the token for the
+// cookie.
+func (g *guard) admits(writer http.ResponseWriter, request *http.Request, welcome http.Handler) bool {
+	switch {
+	case !slices.Contains(g.hosts, request.Host), !g.sameOrigin(request):
+		refuse(writer)
+	case request.Method == http.MethodGet && request.URL.Path == "/" && request.URL.Query().Has(tokenParameter) && !g.has(request):
+		if !same(request.URL.Query().Get(tokenParameter), g.token) || !g.used.CompareAndSwap(false, true) {
+			refuse(writer)
+			return false
+		}
+		http.SetCookie(writer, &http.Cookie{Name: cookieName, Value: g.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		welcome.ServeHTTP(writer, request)
+	case !g.has(request):
+		refuse(writer)
+	default:
+		return true
+	}
+	return false
 }
 
 // has reports whether the request has the cookie.

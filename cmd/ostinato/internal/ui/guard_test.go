@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"ostinato.dev/ostinato/internal/fixture/night"
+	"ostinato.dev/ostinato/internal/testing/fixture/night"
 )
 
 // nothing asserts that a request got nothing of value.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/fixture/night"
+	"ostinato.dev/ostinato/internal/testing/fixture/night"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -20,8 +20,12 @@ func Listen(ctx context.Context, port int) (net.Listener, error) {
 
 // Serve serves the page until the context ends.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	return serve(ctx, listener, s.Handler())
+}
+
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	stop := context.AfterFunc(ctx, func() {

@@ -43,19 +43,21 @@ type Server struct {
 
 // New returns the page for a listener's address, which must be of loopback.
 func New(settings Settings, address net.Addr) *Server {
-	host, port, _ := net.SplitHostPort(address.String())
-	hosts := []string{net.JoinHostPort(host, port), net.JoinHostPort("localhost", port)}
+	hosts := hostsOf(address)
 	return &Server{
 		settings: settings, guard: newGuard(hosts), address: hosts[0], templates: templates(),
 		reader: newReader(settings.Backend), plans: newPlans(), rights: newRights(settings.Backend),
 	}
 }
 
-// URL is the address with the token. It opens the page once.
-func (s *Server) URL() string {
-	address := url.URL{Scheme: "http", Host: s.address, Path: "/", RawQuery: url.Values{tokenParameter: {s.guard.token}}.Encode()}
-	return address.String()
+// hostsOf are what a browser calls a server with an address of loopback.
+func hostsOf(address net.Addr) []string {
+	host, port, _ := net.SplitHostPort(address.String())
+	return []string{net.JoinHostPort(host, port), net.JoinHostPort("localhost", port)}
 }
+
+// URL is the address with the token. It opens the page once.
+func (s *Server) URL() string { return s.guard.url(s.address) }
 
 // shellPaths are the files of the page, which say nothing of the cluster.
 var shellPaths = map[string]string{

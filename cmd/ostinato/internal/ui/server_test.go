@@ -21,10 +21,10 @@ import (
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ui"
-	"ostinato.dev/ostinato/internal/fixture/night"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/testing/fixture/night"
 )
 
 var now = time.Date(2026, 3, 2, 9, 32, 0, 0, time.UTC)

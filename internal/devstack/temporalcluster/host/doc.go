@@ -1,5 +1,0 @@
-// Package host is one process of a Temporal cluster that package temporalcluster starts: the server in one of its roles,
-// the Web UI, or what has to be done once before them.
-//
-// Beside package temporal it is the only one that links the Temporal server; the temporalhost command wraps it.
-package host

@@ -1,0 +1,160 @@
+package histories
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"pgregory.net/rapid"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/histories/play"
+)
+
+// backfiller is the sender of each backfill, by which its rows are known.
+const backfiller = "backfiller"
+
+// backfills asks to run the times from so long ago to so long ago.
+type backfills struct {
+	From, To    time.Duration
+	Parallelism int
+	Overlap     batchv1.ConcurrencyPolicy
+}
+
+func (b backfills) String() string {
+	return fmt.Sprintf("a backfill from %s to %s ago, %d at once, overlap %q", b.From, b.To, b.Parallelism, b.Overlap)
+}
+func (b backfills) trait() trait { return trait{} }
+
+// sentBackfill is a backfill that was sent.
+type sentBackfill struct {
+	at, from, to time.Time
+	// times are those that were accepted, and refused says that the last answer was another: a reset has it sent again.
+	times   []time.Time
+	refused bool
+}
+
+func (b backfills) plan(w *world, at time.Time) {
+	w.agenda.Plan(at, func() {
+		now := time.Now().UTC().Truncate(time.Second)
+		sent := &sentBackfill{at: time.Now(), from: now.Add(-b.From), to: now.Add(-b.To)}
+		w.record.backfills = append(w.record.backfills, sent)
+		w.tell(play.Signal{Name: protocol.BackfillUpdate, Update: true, Answered: sent.answered, Argument: protocol.BackfillRequest{
+			From: sent.from, To: sent.to, Parallelism: b.Parallelism, Overlap: b.Overlap, By: backfiller,
+		}})
+	})
+}
+
+func (b *sentBackfill) answered(answer any, err error) {
+	given, _ := answer.(protocol.BackfillAnswer)
+	b.refused = err != nil || !given.Accepted
+	if !b.refused {
+		b.times = given.Times
+	}
+}
+
+// cancels ends all backfills.
+type cancels struct{}
+
+func (cancels) String() string { return "all backfills are cancelled" }
+func (cancels) trait() trait   { return trait{} }
+
+func (cancels) plan(w *world, at time.Time) {
+	w.agenda.Plan(at, func() {
+		w.tell(play.Signal{Name: protocol.BackfillUpdate, Update: true, Argument: protocol.BackfillRequest{Cancel: true}})
+	})
+}
+
+// overlaps is a trigger that asks for a policy.
+type overlapping struct{ Overlap batchv1.ConcurrencyPolicy }
+
+func (o overlapping) String() string { return fmt.Sprintf("a trigger with overlap %s", o.Overlap) }
+func (o overlapping) trait() trait   { return trait{} }
+
+func (o overlapping) plan(w *world, at time.Time) {
+	w.agenda.Plan(at, func() {
+		w.record.triggers++
+		w.tell(play.Signal{Name: protocol.TriggerSignal, Argument: map[string]string{"overlap": string(o.Overlap)}})
+	})
+}
+
+// drawManual draws what people ask for besides the schedule.
+func drawManual(t *rapid.T, at time.Duration, spec ostinatov1.CronJobSpec) []step {
+	switch rapid.SampledFrom([]string{"backfill", "backfill", "backfill and cancel", "overlap"}).Draw(t, "asks for") {
+	case "overlap":
+		return []step{faulty(at, overlapping{rapid.SampledFrom(policies).Draw(t, "overlap")})}
+	case "backfill and cancel":
+		later := rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, 3 * time.Minute}).Draw(t, "cancelled after")
+		return []step{faulty(at, drawBackfill(t, spec)), faulty(at+later, cancels{})}
+	}
+	return []step{faulty(at, drawBackfill(t, spec))}
+}
+
+func drawBackfill(t *rapid.T, spec ostinatov1.CronJobSpec) backfills {
+	from := time.Duration(rapid.IntRange(5, 40).Draw(t, "from")) * time.Minute
+	drawn := backfills{
+		From: from, To: from - time.Duration(rapid.IntRange(1, 5*int(from/(5*time.Minute))).Draw(t, "for"))*time.Minute,
+		Overlap: rapid.SampledFrom(append(policies, "", "", "")).Draw(t, "overlap"), Parallelism: 1,
+	}
+	if drawn.Overlap == batchv1.AllowConcurrent || drawn.Overlap == "" && spec.ConcurrencyPolicy == batchv1.AllowConcurrent && spec.MaxConcurrent == nil {
+		drawn.Parallelism = rapid.IntRange(1, 3).Draw(t, "at once")
+	}
+	return drawn
+}
+
+// asks reports whether a manual run of the scenario asks for a policy.
+func (s scenario) asks(may ...batchv1.ConcurrencyPolicy) bool {
+	return slices.ContainsFunc(s.Steps, func(one step) bool {
+		switch asked := one.Fault.(type) {
+		case overlapping:
+			return slices.Contains(may, asked.Overlap)
+		case backfills:
+			return slices.Contains(may, asked.Overlap)
+		}
+		return false
+	})
+}
+
+// backfilled finds times of backfills that have no row or two, and Jobs of none.
+func (o outcome) backfilled() (wrong []string) {
+	asked, rows, jobs := map[time.Time]int{}, map[time.Time]int{}, map[time.Time]int{}
+	// known are those whose rows nothing has taken away.
+	known := map[time.Time]int{}
+	for _, sent := range o.backfills {
+		for _, at := range sent.times {
+			asked[at.UTC()]++
+			if !sent.refused && !slices.ContainsFunc(o.forgot, sent.at.Before) && (o.made().Equal(o.begin) || o.made().Before(sent.at) && len(o.restores()) == 0) {
+				known[at.UTC()]++
+			}
+		}
+	}
+	for _, entry := range o.ledger {
+		if entry.By != backfiller {
+			continue
+		}
+		for at := range asked {
+			if !at.Before(entry.Scheduled) && !at.After(entry.Last()) {
+				rows[at]++
+			}
+		}
+	}
+	for _, one := range o.taken {
+		if one.what == "create" && isBackfill(one.job) {
+			at, _ := scheduledTime(one.job)
+			jobs[at]++
+		}
+	}
+	for at, times := range asked {
+		if rows[at] > times || rows[at] < known[at] {
+			wrong = append(wrong, fmt.Sprintf("%d backfills of %s have %d outcomes", times, at.Format(time.TimeOnly), rows[at]))
+		}
+	}
+	for at, made := range jobs {
+		if made > asked[at] && !o.brokenOff() && len(o.restores()) == 0 {
+			wrong = append(wrong, fmt.Sprintf("%d backfills of %s have %d Jobs", asked[at], at.Format(time.TimeOnly), made))
+		}
+	}
+	return wrong
+}

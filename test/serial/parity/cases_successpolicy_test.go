@@ -1,0 +1,77 @@
+package parity
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/dev/harness"
+)
+
+// successPolicyCases are about successPolicy.
+var successPolicyCases = []testCase{
+	newCase("success-by-indexes", endless(harness.Indexed(4), harness.SuccessPolicy(harness.SucceededIndexes("0,2"))),
+		running(4).then(succeed(index(0))),
+		running(3).and(completed("0")).then(succeed(index(1))),
+		running(2).and(completed("0,1")).then(succeed(index(2))),
+		finished(batchv1.JobComplete)),
+	newCase("success-by-count", endless(harness.Indexed(4), harness.SuccessPolicy(harness.SucceededCount(2))),
+		running(4).then(succeed(index(3))), running(3).and(completed("3")).then(succeed(index(1))), finished(batchv1.JobComplete)),
+	newCase("success-by-count-of-indexes", endless(harness.Indexed(4), harness.SuccessPolicy(harness.SucceededCountOf("1-3", 2))),
+		running(4).then(succeed(index(0))),
+		running(3).and(completed("0")).then(succeed(index(1))),
+		running(2).and(completed("0,1")).then(succeed(index(3))),
+		finished(batchv1.JobComplete)),
+	newCase("success-by-the-second-rule", endless(harness.Indexed(4),
+		harness.SuccessPolicy(harness.SucceededIndexes("0"), harness.SucceededCount(2))),
+		running(4).then(succeed(index(2))), running(3).and(completed("2")).then(succeed(index(3))), finished(batchv1.JobComplete)),
+	newCase("success-by-the-first-of-two", endless(harness.Indexed(3),
+		harness.SuccessPolicy(harness.SucceededCount(1), harness.SucceededIndexes("1"))),
+		running(3).then(succeed(index(1))), finished(batchv1.JobComplete)),
+	newCase("success-by-all", endless(harness.Indexed(2), harness.SuccessPolicy(harness.SucceededIndexes("0,1"))),
+		running(2).then(succeed(index(0))), running(1).then(succeed(index(1))), finished(batchv1.JobComplete)),
+	newCase("success-of-none", endless(harness.Indexed(2), harness.SuccessPolicy(harness.SucceededCount(0))),
+		running(2).lasting(2*time.Second).then(succeed(index(1))), finished(batchv1.JobComplete)),
+	newCase("success-of-no-indexes", endless(harness.Indexed(3), harness.SuccessPolicy(harness.SucceededIndexes(""))),
+		running(3).then(succeed(index(1))), running(2).and(completed("1")).lasting(2*time.Second).then(succeed(eachPod)), finished(batchv1.JobComplete)),
+	newCase("success-while-others-linger", endless(harness.Indexed(3), harness.TerminationSeconds(8),
+		harness.SuccessPolicy(harness.SucceededIndexes("1"))),
+		running(3).then(succeed(index(1))),
+		terminating(2).and(condition(batchv1.JobSuccessCriteriaMet), noCondition(batchv1.JobComplete), untracked),
+		finished(batchv1.JobComplete).and(failures(0))),
+	newCase("success-while-others-linger-and-succeed", endless(harness.Indexed(3), harness.TerminationSeconds(25),
+		harness.SuccessPolicy(harness.SucceededCount(1))),
+		running(3).then(succeed(index(1))),
+		terminating(2).and(condition(batchv1.JobSuccessCriteriaMet), untracked).then(succeed(eachPod)),
+		finished(batchv1.JobComplete)),
+	newCase("success-after-failures", endless(harness.Indexed(4), harness.BackoffLimitPerIndex(0),
+		harness.SuccessPolicy(harness.SucceededCount(2))),
+		running(4).then(fail(1, index(1))),
+		running(3).and(failed("1")).then(succeed(index(0))),
+		running(2).and(completed("0")).then(succeed(index(2))),
+		finished(batchv1.JobComplete)),
+	newCase("success-with-the-last-index-is-failure", endless(harness.Indexed(3), harness.BackoffLimitPerIndex(0),
+		harness.SuccessPolicy(harness.SucceededCount(2))),
+		running(3).then(fail(1, index(1))),
+		running(2).and(failed("1")).then(succeed(index(0))),
+		running(1).and(completed("0")).then(succeed(index(2))),
+		finished(batchv1.JobFailed)),
+	newCase("success-out-of-reach", endless(harness.Indexed(2), harness.BackoffLimitPerIndex(0),
+		harness.SuccessPolicy(harness.SucceededIndexes("1"))),
+		running(2).then(fail(1, index(1))), running(1).and(failed("1")).then(succeed(index(0))), finished(batchv1.JobFailed)),
+	newCase("success-before-its-start", endless(harness.Indexed(3), harness.Parallelism(1),
+		harness.SuccessPolicy(harness.SucceededIndexes("0"))),
+		running(1).then(succeed(index(0))), finished(batchv1.JobComplete).and(made(1))),
+	newCase("success-one-at-a-time", endless(harness.Indexed(3), harness.Parallelism(1),
+		harness.SuccessPolicy(harness.SucceededIndexes("1"))),
+		running(1).then(succeed(index(0))), running(1).and(completed("0")).then(succeed(index(1))), finished(batchv1.JobComplete)),
+	newCase("success-elastic", endless(harness.Indexed(3), harness.SuccessPolicy(harness.SucceededCount(2))),
+		running(3).then(succeed(index(2))),
+		running(2).and(completed("2")).then(elastic(2)), // which forgets it
+		running(2).and(completed("")).then(succeed(index(0))),
+		running(1).and(completed("0")).then(succeed(index(1))),
+		finished(batchv1.JobComplete)),
+	newCase("success-and-failure-policy", endless(harness.Indexed(3), harness.PodFailurePolicy(harness.OnExitCodes(failJob, in, 42)),
+		harness.SuccessPolicy(harness.SucceededIndexes("0"))),
+		running(3).then(fail(42, index(1))), finished(batchv1.JobFailed)),
+}

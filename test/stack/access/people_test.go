@@ -1,0 +1,180 @@
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+
+	"ostinato.dev/ostinato/dev/devstack/manifests"
+	"ostinato.dev/ostinato/dev/harness"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/temporalserver/authority"
+)
+
+// people are namespace shop's: a viewer, an editor, one who may start Jobs, and a stranger.
+const shop = "shop"
+
+var (
+	readers = []rbacv1.PolicyRule{
+		{APIGroups: []string{"batch.ostinato.dev"}, Resources: []string{"cronjobs"}, Verbs: []string{"get", "list"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list"}},
+		{APIGroups: []string{""}, Resources: []string{"pods/log"}, Verbs: []string{"get"}},
+	}
+	writers = append([]rbacv1.PolicyRule{
+		{APIGroups: []string{"batch.ostinato.dev"}, Resources: []string{"cronjobs"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "patch"}},
+	}, readers...)
+)
+
+// grant binds a user to rules in namespace shop, which it makes, and to being known to Temporal.
+func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	api := stack.Kubernetes
+	_, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}, metav1.CreateOptions{})
+	tolerate(t, err)
+	subjects := []rbacv1.Subject{{Kind: "User", Name: user, APIGroup: rbacv1.GroupName}}
+	_, err = api.RbacV1().Roles(shop).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}, metav1.CreateOptions{})
+	tolerate(t, err)
+	_, err = api.RbacV1().RoleBindings(shop).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+	}, metav1.CreateOptions{})
+	tolerate(t, err)
+	_, err = api.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "temporal-user-" + user}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "ostinato-temporal-user"},
+	}, metav1.CreateOptions{})
+	tolerate(t, err)
+}
+
+func tolerate(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && !strings.Contains(err.Error(), "already exists") {
+		t.Fatal(err)
+	}
+}
+
+// roots are the authorities that anyone reads.
+func roots(t *testing.T) *x509.CertPool {
+	t.Helper()
+	published, err := stack.Kubernetes.CoreV1().ConfigMaps(manifests.SystemNamespace).Get(t.Context(), "ostinato-temporal-authority", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(published.Data["ca.crt"])) {
+		t.Fatal("no authority is published")
+	}
+	return pool
+}
+
+// dial connects to Temporal with a certificate, if there is one, and a token, if there is one.
+func dial(t *testing.T, certificate *tls.Certificate, token string) client.Client {
+	t.Helper()
+	settings := &tls.Config{RootCAs: roots(t)}
+	if certificate != nil {
+		settings.Certificates = []tls.Certificate{*certificate}
+	}
+	options := client.Options{
+		HostPort: stack.Stack.TemporalAddress(), ConnectionOptions: client.ConnectionOptions{TLS: settings},
+		Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	}
+	if token != "" {
+		options.Credentials = client.NewAPIKeyStaticCredentials(token)
+	}
+	connected, err := client.DialContext(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connected.Close)
+	return connected
+}
+
+// as connects as a user of the API server, by a certificate that the Temporal server signs.
+func as(t *testing.T, user string) client.Client {
+	t.Helper()
+	return dial(t, certificateOf(t, user), "")
+}
+
+func certificateOf(t *testing.T, user string) *tls.Certificate {
+	t.Helper()
+	certificate, err := pairOf(t, user).TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate
+}
+
+// pairOf is a user's certificate and key.
+func pairOf(t *testing.T, user string) authority.Pair {
+	t.Helper()
+	kubeconfig, err := stack.Stack.ControlPlane.KubeconfigFor(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := authority.NewRequest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := api.CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request: request.Certificate, SignerName: names.TemporalSigner, ExpirationSeconds: ptr.To[int32](600),
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := authority.Pair{Key: request.Key}
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		found, err := api.CertificatesV1().CertificateSigningRequests().Get(ctx, made.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(found.Status.Certificate) == 0 {
+			return fmt.Errorf("request %s is not signed: %v", made.Name, found.Status.Conditions)
+		}
+		signed.Certificate = found.Status.Certificate
+		return nil
+	})
+	return signed
+}
+
+// token is one of a ServiceAccount of namespace shop, which it makes.
+func token(t *testing.T, account string, audiences ...string) string {
+	t.Helper()
+	_, err := stack.Kubernetes.CoreV1().ServiceAccounts(shop).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
+	tolerate(t, err)
+	made, err := stack.Kubernetes.CoreV1().ServiceAccounts(shop).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: ptr.To(int64(time.Hour / time.Second))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Status.Token
+}

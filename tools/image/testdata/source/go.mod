@@ -1,0 +1,3 @@
+module example.com/source
+
+go 1.26
