@@ -13,6 +13,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/temporalserver/authority"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 // installation is a server and the files of its client.
@@ -46,26 +47,9 @@ func (i *installation) serve(address string) {
 	}
 }
 
-// connect shakes hands as the client does. Its error is the client's, or else the server's.
 func (i *installation) connect(client *tls.Config) error {
-	near, far := net.Pipe()
-	defer near.Close()
-	served := make(chan error, 1)
-	go func() {
-		defer far.Close()
-		server := tls.Server(far, i.server)
-		served <- server.Handshake()
-		_ = server.Close()
-	}()
-	connection := tls.Client(near, client)
-	err := connection.Handshake()
-	if err == nil {
-		_, _ = connection.Read(make([]byte, 1))
-	}
-	near.Close()
-	if problem := <-served; err == nil {
-		err = problem
-	}
+	i.t.Helper()
+	_, err := fixture.Handshake(i.t, client, i.server)
 	return err
 }
 

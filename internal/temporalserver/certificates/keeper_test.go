@@ -6,9 +6,7 @@ import (
 	"crypto/x509"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +23,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"ostinato.dev/ostinato/internal/temporalserver/authority"
+	"ostinato.dev/ostinato/internal/testing/fixture"
 )
 
 const (
@@ -52,45 +51,27 @@ func secret(t *testing.T, client *fake.Clientset, name string) *corev1.Secret {
 }
 
 // handshake connects a program, with what its Secret holds, to the server and returns whom the server sees.
-func handshake(keeper *Keeper, held *corev1.Secret) (identity authority.Identity, err error) {
-	now := time.Now
+func handshake(t *testing.T, keeper *Keeper, held *corev1.Secret) (authority.Identity, error) {
+	t.Helper()
 	pair, err := tls.X509KeyPair(held.Data["tls.crt"], held.Data["tls.key"])
-	if err != nil {
-		return authority.Identity{}, err
-	}
+	require.NoError(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(held.Data["ca.crt"])
-	near, far := net.Pipe()
-	defer near.Close()
-	defer far.Close()
-	client := tls.Client(near, &tls.Config{
-		RootCAs: roots, ServerName: service + "." + namespace + ".svc", Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}, Time: now,
-	})
-	server := tls.Server(far, keeper.ServerTLS())
-	var group sync.WaitGroup
-	var clientErr error
-	group.Go(func() {
-		clientErr = client.Handshake()
-		// What the server writes after its handshake, which is not over before that is read.
-		_, _ = client.Read(make([]byte, 1))
-	})
-	err = server.Handshake()
-	server.Close()
-	group.Wait()
-	if clientErr != nil {
-		return authority.Identity{}, clientErr
+	client := &tls.Config{
+		RootCAs: roots, ServerName: service + "." + namespace + ".svc", Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}, Time: time.Now,
 	}
+	state, err := fixture.Handshake(t, client, keeper.ServerTLS())
 	if err != nil {
 		return authority.Identity{}, err
 	}
-	return authority.IdentityOf(server.ConnectionState().VerifiedChains[0][0])
+	return authority.IdentityOf(state.VerifiedChains[0][0])
 }
 
 func TestProgramsAreKnownByTheirSecrets(t *testing.T) {
 	client := fake.NewClientset()
 	keeper := open(t, client)
 	for _, program := range []string{authority.Worker, authority.Bridge} {
-		identity, err := handshake(keeper, secret(t, client, service+"-"+program))
+		identity, err := handshake(t, keeper, secret(t, client, service+"-"+program))
 		require.NoError(t, err)
 		assert.Equal(t, program, identity.Program)
 	}
@@ -124,7 +105,7 @@ func TestASecondStartFindsTheSecrets(t *testing.T) {
 	before := secret(t, client, "ostinato-temporal-worker")
 	keeper := open(t, client)
 	assert.Equal(t, before.Data, secret(t, client, "ostinato-temporal-worker").Data)
-	_, err := handshake(keeper, before)
+	_, err := handshake(t, keeper, before)
 	require.NoError(t, err)
 }
 
@@ -139,10 +120,10 @@ func TestASecretThatIsDeletedIsMadeAgain(t *testing.T) {
 		for _, name := range []string{"ostinato-temporal-authority", "ostinato-temporal-worker", "ostinato-temporal-bridge"} {
 			require.NoError(t, client.CoreV1().Secrets(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 			time.Sleep(31 * time.Second)
-			identity, err := handshake(keeper, held)
+			identity, err := handshake(t, keeper, held)
 			require.NoError(t, err, "what a program has read before goes on to hold")
 			assert.Equal(t, authority.Bridge, identity.Program)
-			_, err = handshake(open(t, client), secret(t, client, "ostinato-temporal-worker"))
+			_, err = handshake(t, open(t, client), secret(t, client, "ostinato-temporal-worker"))
 			require.NoError(t, err, name)
 		}
 	})
@@ -157,12 +138,12 @@ func TestCertificatesAreRenewedBeforeTheyEnd(t *testing.T) {
 		for range 100 {
 			time.Sleep(day)
 			require.NoError(t, keeper.renew(t.Context()))
-			_, err := handshake(keeper, secret(t, client, "ostinato-temporal-worker"))
+			_, err := handshake(t, keeper, secret(t, client, "ostinato-temporal-worker"))
 			require.NoError(t, err)
 		}
 		assert.NotEqual(t, first.Data["tls.crt"], secret(t, client, "ostinato-temporal-worker").Data["tls.crt"])
 		assert.Equal(t, first.Data["ca.crt"], secret(t, client, "ostinato-temporal-worker").Data["ca.crt"])
-		_, err := handshake(keeper, first)
+		_, err := handshake(t, keeper, first)
 		assert.Error(t, err, "the first one has ended")
 	})
 }
@@ -178,14 +159,14 @@ func TestAnAuthorityIsRenewedUnderItsClients(t *testing.T) {
 		held := secret(t, client, "ostinato-temporal-worker")
 		for range 5 * 24 {
 			require.NoError(t, keeper.renew(t.Context()))
-			_, err := handshake(keeper, held)
+			_, err := handshake(t, keeper, held)
 			require.NoError(t, err)
 			held = secret(t, client, "ostinato-temporal-worker")
 			bundles[string(held.Data["ca.crt"])] = true
 			time.Sleep(time.Hour)
 		}
 		assert.Len(t, bundles, 2)
-		_, err := handshake(keeper, held)
+		_, err := handshake(t, keeper, held)
 		require.NoError(t, err)
 	})
 }
@@ -204,7 +185,7 @@ func TestTwoServersThatStartTogetherAgree(t *testing.T) {
 	_, err := Open(t.Context(), options(client))
 	assert.True(t, apierrors.IsAlreadyExists(err), err)
 	keeper := open(t, client)
-	_, err = handshake(keeper, secret(t, client, "ostinato-temporal-worker"))
+	_, err = handshake(t, keeper, secret(t, client, "ostinato-temporal-worker"))
 	require.NoError(t, err)
 }
 
@@ -235,7 +216,7 @@ func TestAProgramsSecretThatIsNotItsOwnIsMadeAnew(t *testing.T) {
 		_, err := client.CoreV1().Secrets(namespace).Update(t.Context(), stored, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		require.NoError(t, keeper.renew(t.Context()))
-		identity, err := handshake(keeper, secret(t, client, "ostinato-temporal-worker"))
+		identity, err := handshake(t, keeper, secret(t, client, "ostinato-temporal-worker"))
 		require.NoError(t, err, name)
 		assert.Equal(t, authority.Worker, identity.Program, name)
 	}
@@ -279,9 +260,9 @@ func TestAnAuthorityThatIsDeletedWhileNoServerRunsIsReplaced(t *testing.T) {
 	require.NoError(t, client.CoreV1().Secrets(namespace).Delete(t.Context(), "ostinato-temporal-authority", metav1.DeleteOptions{}))
 	keeper := open(t, client)
 	leaked.Data["ca.crt"] = keeper.Bundle()
-	_, err := handshake(keeper, leaked)
+	_, err := handshake(t, keeper, leaked)
 	require.Error(t, err)
-	identity, err := handshake(keeper, secret(t, client, "ostinato-temporal-worker"))
+	identity, err := handshake(t, keeper, secret(t, client, "ostinato-temporal-worker"))
 	require.NoError(t, err)
 	assert.Equal(t, authority.Worker, identity.Program)
 }
