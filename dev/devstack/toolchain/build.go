@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -20,14 +21,16 @@ type build struct {
 	root, cache string
 }
 
-// tool builds one executable under a name of its own and then renames it, so that half of one is never run.
-func (b build) tool(ctx context.Context, progress io.Writer, name string, t tool, target string) error {
+// programs builds the executables of names, which one go command can build, under names of their own and then renames them, so that
+// half of one is never run.
+func (b build) programs(ctx context.Context, progress io.Writer, names []string, wanted map[string]tool, binaries Binaries) error {
+	t, target, label := wanted[names[0]], binaries[names[0]], strings.Join(names, ", ")
 	if t.debian != "" {
-		return fetchProgram(ctx, progress, name, t.debian, target)
+		return fetchProgram(ctx, progress, label, t.debian, target)
 	}
 	goCommand, err := findGo()
 	if err != nil {
-		return fmt.Errorf("build %s: %w", name, err)
+		return fmt.Errorf("build %s: %w", label, err)
 	}
 	environment := []string{"GOWORK=off", "GOFLAGS=", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH, "CGO_ENABLED=0"}
 	if t.seccomp {
@@ -37,16 +40,16 @@ func (b build) tool(ctx context.Context, progress io.Writer, name string, t tool
 				fmt.Fprintf(progress, "tools: using %s: %v\n", path, err)
 				return link(path, target)
 			}
-			return fmt.Errorf("build %s: %w", name, err)
+			return fmt.Errorf("build %s: %w", label, err)
 		}
 		environment = append(environment, more...)
 	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return fmt.Errorf("build %s: %w", name, err)
+	unfinished := filepath.Join(filepath.Dir(target), fmt.Sprintf("unfinished.%d", os.Getpid()))
+	if err := os.MkdirAll(unfinished, 0o755); err != nil {
+		return fmt.Errorf("build %s: %w", label, err)
 	}
-	unfinished := fmt.Sprintf("%s.%d.unfinished", target, os.Getpid())
-	defer os.Remove(unfinished)
-	command := exec.CommandContext(ctx, goCommand, arguments(t, unfinished)...)
+	defer os.RemoveAll(unfinished)
+	command := exec.CommandContext(ctx, goCommand, arguments(names, wanted, unfinished)...)
 	command.Dir = filepath.Join(b.root, t.module)
 	command.Env = append(os.Environ(), environment...)
 	// The go command starts compilers: an interrupt has to reach them all.
@@ -57,18 +60,21 @@ func (b build) tool(ctx context.Context, progress io.Writer, name string, t tool
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("build %s: %w", name, ctx.Err())
+			return fmt.Errorf("build %s: %w", label, ctx.Err())
 		}
-		return fmt.Errorf("build %s: go %s in %s: %w\n%s", name, arguments(t, "")[0], t.module, err, lastLines(output.String(), 30))
+		return fmt.Errorf("build %s: go %s in %s: %w\n%s", label, command.Args[1], t.module, err, lastLines(output.String(), 30))
 	}
-	if err := os.Rename(unfinished, target); err != nil {
-		return fmt.Errorf("build %s: %w", name, err)
+	for _, name := range names {
+		if err := os.Rename(filepath.Join(unfinished, name), binaries[name]); err != nil {
+			return fmt.Errorf("build %s: %w", name, err)
+		}
 	}
 	return nil
 }
 
-// arguments returns the arguments of the go command that builds a tool.
-func arguments(t tool, output string) []string {
+// arguments returns the arguments of the go command that builds the executables of names into a folder.
+func arguments(names []string, wanted map[string]tool, folder string) []string {
+	t := wanted[names[0]]
 	arguments := []string{"build"}
 	if t.test {
 		arguments = []string{"test", "-c", "-vet=off"}
@@ -77,7 +83,35 @@ func arguments(t tool, output string) []string {
 	if t.tags != "" {
 		arguments = append(arguments, "-tags", t.tags)
 	}
-	return append(arguments, "-o", output, t.pkg)
+	output := filepath.Join(folder, names[0])
+	if len(names) > 1 {
+		output = folder + string(filepath.Separator)
+	}
+	arguments = append(arguments, "-o", output)
+	for _, name := range names {
+		arguments = append(arguments, wanted[name].pkg)
+	}
+	return arguments
+}
+
+// together groups names, in their order, by what one go command can build: it compiles what the programs share once, and links them beside
+// each other. The go command names several executables by their packages.
+func together(names []string, wanted map[string]tool) (groups [][]string) {
+	first := map[string]int{}
+	for _, name := range names {
+		t := wanted[name]
+		flags := fmt.Sprintf("%s %q %q", t.module, t.tags, t.ldflags)
+		group, ok := first[flags]
+		if alone := path.Base(t.pkg) != name || t.test || t.seccomp || t.debian != ""; alone {
+			groups = append(groups, []string{name})
+		} else if ok {
+			groups[group] = append(groups[group], name)
+		} else {
+			first[flags] = len(groups)
+			groups = append(groups, []string{name})
+		}
+	}
+	return groups
 }
 
 // findGo returns the go command: the one on PATH, else the one this program was built by.

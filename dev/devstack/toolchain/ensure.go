@@ -81,25 +81,26 @@ func Locate(names ...string) (binaries Binaries, missing []string, err error) {
 	return binaries, missing, nil
 }
 
-// buildAll builds one tool after the other: each uses every core there is.
+// buildAll runs one go command after the other: each uses every core there is.
 func buildAll(ctx context.Context, progress io.Writer, b build, missing []string, wanted map[string]tool, binaries Binaries) error {
 	if len(missing) == 0 {
 		return nil
 	}
 	fmt.Fprintf(progress, "tools: building %d from their Go modules into %s: %s\n", len(missing), b.cache, strings.Join(missing, ", "))
-	for i, name := range missing {
-		t := wanted[name]
-		label := fmt.Sprintf("tools: [%d/%d] %s", i+1, len(missing), name)
+	built := 0
+	for _, names := range together(missing, wanted) {
+		built += len(names)
+		label := fmt.Sprintf("tools: [%d/%d] %s", built, len(missing), strings.Join(names, ", "))
 		note := ""
-		if t.note != "" {
-			note = " (" + t.note + ")"
+		if told := wanted[names[0]].note; told != "" {
+			note = " (" + told + ")"
 		}
 		fmt.Fprintf(progress, "%s%s\n", label, note)
 		started := time.Now()
 		stop := every(15*time.Second, func() {
 			fmt.Fprintf(progress, "%s: still building, %s%s\n", label, time.Since(started).Round(time.Second), note)
 		})
-		err := b.tool(ctx, progress, name, t, binaries[name])
+		err := b.programs(ctx, progress, names, wanted, binaries)
 		stop()
 		if err != nil {
 			return err

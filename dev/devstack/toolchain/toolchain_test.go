@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -108,6 +109,25 @@ func TestToolModulesDeclareTheirTools(t *testing.T) {
 		}
 		if !slices.Contains(strings.Fields(string(goMod)), tool.pkg) {
 			t.Errorf("%s/go.mod has no tool line for %s: go mod tidy would drop what %s needs", tool.module, tool.pkg, name)
+		}
+	}
+}
+
+func TestOneGoCommandBuildsTheProgramsThatSharePackages(t *testing.T) {
+	names := []string{"containerd", "ctr", "e2e.test", "etcd", "ginkgo", "kube-apiserver", "kube-proxy", "kube-scheduler", "kubelet", "nft", "node-init", "runc"}
+	want := [][]string{
+		{"containerd", "ctr"}, {"e2e.test"}, {"etcd"}, {"ginkgo"}, {"kube-apiserver", "kube-scheduler", "kubelet"}, {"kube-proxy"}, {"nft"}, {"node-init"}, {"runc"},
+	}
+	if got := together(names, tools); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+	for names, want := range map[string]string{
+		"etcd":         "-o f/etcd go.etcd.io/etcd/server/v3",
+		"ptp loopback": "-o f/ github.com/containernetworking/plugins/plugins/main/ptp github.com/containernetworking/plugins/plugins/main/loopback",
+		"containerd":   "-tags " + containerdTags + " -o f/containerd github.com/containerd/containerd/v2/cmd/containerd",
+	} {
+		if got := strings.Join(arguments(strings.Fields(names), tools, "f"), " "); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: go %s", names, got)
 		}
 	}
 }
