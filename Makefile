@@ -124,6 +124,10 @@ trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) whil
 trial-restores: tools ## Put Temporal's data back by 1, 5 and 20 minutes and etcd's by 5 while 200 minutely CronJobs run, and look for a time that runs twice or has no row, or two (fifty minutes).
 	$(GO) test -tags trial -count=1 -timeout 90m -v ./test/trial/restores
 
+.PHONY: trial-installed
+trial-installed: tools ## Install the chart, and kill its Pods, delete and restore its database, lose its node and change its build while 100 minutely CronJobs run (thirty minutes).
+	$(GO) test -tags trial -count=1 -timeout 60m -v ./test/stack/installed -run TestNothingIsMissedOrDoubledByALoss
+
 .PHONY: trial-upstream-job
 trial-upstream-job: ## Run upstream's integration suite of Jobs against worker and bridge, stopped by SIGTERM and then by SIGKILL (SUITE_RUNS, SUITE_FUNCTIONS).
 	@for kill in false true; do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 4h -v ./test/upstream -run 'TestUpstreamsSuite$$' -args -upstream.kill=$$kill -upstream.runs=$(SUITE_RUNS) -upstream.run='$(SUITE_FUNCTIONS)'; done

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -177,15 +178,20 @@ func runs(t *testing.T) map[time.Time]int {
 	for at, all := range jobsByTime(t) {
 		found[at] = 0
 		for _, job := range all {
-			conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
-			for _, condition := range conditions {
-				if fields := condition.(map[string]any); fields["type"] == "Complete" && fields["status"] == "True" {
-					found[at]++
-				}
+			if hasCondition(&job, "Complete") {
+				found[at]++
 			}
 		}
 	}
 	return found
+}
+
+func hasCondition(object *unstructured.Unstructured, kind string) bool {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		fields, _ := condition.(map[string]any)
+		return fields["type"] == kind && fields["status"] == "True"
+	})
 }
 
 func jobsByTime(t *testing.T) map[time.Time][]unstructured.Unstructured {

@@ -34,13 +34,19 @@ const (
 	release   = "ostinato"
 	namespace = "ostinato-system"
 	// version is the images' tag, chartVersion the chart's.
-	version      = "test"
-	chartVersion = "0.0.0-test"
+	version = "test"
+	// changedVersion is that of images of another build, which a node that starts again may have.
+	changedVersion = "changed"
+	chartVersion   = "0.0.0-test"
 )
 
 // cluster is what the test installs into.
 var cluster struct {
 	client dynamic.Interface
+	// plane is the control plane, node where the Pods run, and dir holds both.
+	plane *controlplane.ControlPlane
+	node  *node.Real
+	dir   string
 	// root is that of the repository, volume the folder of the one volume, chart where the registry has the chart.
 	root, volume, chart string
 	// command is ostinato.
@@ -83,37 +89,34 @@ func run(m *testing.M) (code int, err error) {
 	if cluster.root, err = toolchain.RepositoryRoot(); err != nil {
 		return 1, err
 	}
-	names := slices.Concat(toolchain.ControlPlane, toolchain.RealNode, toolchain.Network, toolchain.Installing, toolchain.Images)
+	names := slices.Concat(toolchain.ControlPlane, toolchain.RealNode, toolchain.Network, toolchain.Clients, toolchain.Installing, toolchain.Images)
 	if cluster.binaries, err = toolchain.Ensure(ctx, os.Stderr, names...); err != nil {
 		return 1, err
 	}
 	images := filepath.Join(dir, "images")
-	if err := command(ctx, "image", "--source="+cluster.root, "--out="+images, "--platforms=linux/"+runtime.GOARCH, "--version="+version); err != nil {
+	if err := buildImages(ctx, images, version); err != nil {
 		return 1, err
 	}
-	plane, err := controlplane.Start(ctx, controlplane.Options{
+	cluster.plane, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: filepath.Join(dir, "kubernetes"), Binaries: cluster.binaries, Scheduler: true, Log: os.Stderr,
 		ControllerManager: controlplane.ControllerManagerOptions{Enabled: true},
 	})
 	if err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	cluster.volume = filepath.Join(dir, "node", "var-lib", "volumes", "0")
+	defer func() { err = errors.Join(err, cluster.plane.Stop()) }()
+	cluster.dir, cluster.volume = dir, filepath.Join(dir, "node", "var-lib", "volumes", "0")
 	if err := os.MkdirAll(cluster.volume, 0o755); err != nil {
 		return 1, err
 	}
-	real, err := node.StartReal(ctx, node.RealOptions{
-		Dir: filepath.Join(dir, "node"), Binaries: cluster.binaries, ControlPlane: plane, Archives: []string{filepath.Join(images, "images.tar")}, Log: os.Stderr,
-	})
-	if err != nil {
+	if err := startNode(ctx, filepath.Join(images, "images.tar")); err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, real.Stop()) }()
-	if cluster.client, err = dynamic.NewForConfig(plane.RESTConfig()); err != nil {
+	defer func() { err = errors.Join(err, cluster.node.Stop()) }()
+	if cluster.client, err = dynamic.NewForConfig(cluster.plane.RESTConfig()); err != nil {
 		return 1, err
 	}
-	cluster.environment = append(os.Environ(), "KUBECONFIG="+plane.KubeconfigPath(), "HELM_CONFIG_HOME="+dir, "HELM_CACHE_HOME="+dir, "HELM_DATA_HOME="+dir)
+	cluster.environment = append(os.Environ(), "KUBECONFIG="+cluster.plane.KubeconfigPath(), "HELM_CONFIG_HOME="+dir, "HELM_CACHE_HOME="+dir, "HELM_DATA_HOME="+dir)
 	charts := httptest.NewServer(&registry.Registry{})
 	defer charts.Close()
 	if err := push(ctx, dir, "oci://"+strings.TrimPrefix(charts.URL, "http://")); err != nil {
@@ -126,6 +129,19 @@ func run(m *testing.M) (code int, err error) {
 		return 1, fmt.Errorf("build the command: %w: %s", err, printed)
 	}
 	return m.Run(), nil
+}
+
+// buildImages builds the product's images of a version into a folder.
+func buildImages(ctx context.Context, folder, version string) error {
+	return command(ctx, "image", "--source="+cluster.root, "--out="+folder, "--platforms=linux/"+runtime.GOARCH, "--version="+version)
+}
+
+// startNode starts the node, with the images of an archive besides those it has.
+func startNode(ctx context.Context, archive string) (err error) {
+	cluster.node, err = node.StartReal(ctx, node.RealOptions{
+		Dir: filepath.Join(cluster.dir, "node"), Binaries: cluster.binaries, ControlPlane: cluster.plane, Archives: []string{archive}, Log: os.Stderr,
+	})
+	return err
 }
 
 // push packs the chart and sends it to a registry.
