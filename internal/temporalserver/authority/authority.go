@@ -153,8 +153,15 @@ func (a Authorities) pair(identity Identity, dnsNames []string, addresses []net.
 	return Pair{Certificate: certificate, Key: encode(privateKey, der)}, nil
 }
 
+// maxRequest bounds a certificate request, and so its key: checking a signature takes half a minute with the longest that an object of
+// the API server's holds.
+const maxRequest = 16 << 10
+
 // Person returns a certificate of a user for the key with which a request in PEM is signed. Nothing else of the request counts.
 func (a Authorities) Person(identity Identity, request []byte, now time.Time) ([]byte, error) {
+	if len(request) > maxRequest {
+		return nil, fmt.Errorf("the request has %d bytes, and at most %d are taken", len(request), maxRequest)
+	}
 	block, _ := pem.Decode(request)
 	if block == nil {
 		return nil, errors.New("the request is not PEM")

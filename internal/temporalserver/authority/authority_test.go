@@ -1,6 +1,7 @@
 package authority_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -128,6 +129,7 @@ func TestAPersonsRequestIsRefused(t *testing.T) {
 		"no PEM":                {ada, []byte("x")},
 		"no request":            {ada, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("x")})},
 		"a key of someone else": {ada, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: forged})},
+		"too long":              {ada, append(bytes.Repeat([]byte("x\n"), 8<<10), good...)},
 		"no name":               {authority.Identity{User: &authenticationv1.UserInfo{}}, good},
 		"a program as well":     {authority.Identity{Program: authority.Worker, User: ada.User}, good},
 	} {

@@ -3,8 +3,10 @@ package authority
 import (
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -37,6 +39,10 @@ func (a Authorities) User(token string, now time.Time) (Identity, error) {
 	if err != nil {
 		return Identity{}, ErrAnotherToken
 	}
+	err = alone(token)
+	if err != nil {
+		return Identity{}, err
+	}
 	chains, err := parsed.Headers[0].Certificates(x509.VerifyOptions{
 		Roots: a.Pool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
@@ -61,4 +67,25 @@ func (a Authorities) User(token string, now time.Time) (Identity, error) {
 		err = errors.New("programs have no tokens")
 	}
 	return identity, err
+}
+
+// alone returns an error for a token that brings certificates of authorities. To check their signatures may take half a minute.
+func alone(token string) error {
+	header, _, _ := strings.Cut(token, ".")
+	text, err := base64.RawURLEncoding.DecodeString(header)
+	if err != nil {
+		return ErrAnotherToken
+	}
+	// By a map, since fields would be matched in lower and upper case.
+	var fields map[string]json.RawMessage
+	err = json.Unmarshal(text, &fields)
+	if err != nil {
+		return ErrAnotherToken
+	}
+	var chain []json.RawMessage
+	err = json.Unmarshal(fields["x5c"], &chain)
+	if err == nil && len(chain) > 1 {
+		return fmt.Errorf("the token brings %d certificates; it may bring its own alone", len(chain))
+	}
+	return nil
 }

@@ -86,6 +86,29 @@ func TestTokensThatNameNoPerson(t *testing.T) {
 	assert.ErrorIs(t, err, authority.ErrAnotherToken)
 }
 
+// A chain would have the server check signatures by keys of the caller's, and a long key takes half a minute.
+func TestATokenBringsNoAuthorityOfItsOwn(t *testing.T) {
+	authorities := renewed(t, nil, start)
+	pair, err := person(t, authorities).TLS()
+	require.NoError(t, err)
+	own := base64.StdEncoding.EncodeToString(pair.Leaf.Raw)
+	for name, headers := range map[string]map[jose.HeaderKey]any{
+		"a chain":                {"x5c": []string{own, own}},
+		"a chain behind another": {"x5c": []string{own, own}, "X5C": []string{own}},
+	} {
+		options := (&jose.SignerOptions{}).WithType("JWT")
+		for key, value := range headers {
+			options = options.WithHeader(key, value)
+		}
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: pair.PrivateKey}, options)
+		require.NoError(t, err)
+		made, err := jwt.Signed(signer).Claims(jwt.Claims{Audience: jwt.Audience{authority.Audience}, Expiry: jwt.NewNumericDate(start.Add(time.Minute))}).Serialize()
+		require.NoError(t, err)
+		_, err = authorities.User(made, start)
+		assert.ErrorContains(t, err, "2 certificates", name)
+	}
+}
+
 func FuzzTokens(f *testing.F) {
 	f.Add("a.b.c")
 	f.Add("eyJhbGciOiJFUzI1NiIsIng1YyI6WyJBIl19.e30.AA")
