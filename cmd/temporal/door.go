@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -18,9 +17,6 @@ import (
 
 // service is the name at which clients dial the server, and the prefix of its Secrets' names.
 const service = "ostinato-temporal"
-
-// certificatesEvery is how often certificates are asked for while the API server does not answer.
-const certificatesEvery = time.Second
 
 // openDoor returns the door that the settings ask for, nil for none. It keeps certificates until ctx ends, and waits for the first.
 func openDoor(ctx context.Context, settings config.TemporalServer, logger *slog.Logger) (*temporalserver.Door, error) {
@@ -40,7 +36,7 @@ func openDoor(ctx context.Context, settings config.TemporalServer, logger *slog.
 	if err != nil {
 		return nil, fmt.Errorf("find this program's Kubernetes namespace: %w", err)
 	}
-	keeper, err := firstCertificates(ctx, certificates.Options{Client: client, Namespace: namespace, Service: service, Logger: logger})
+	keeper, err := certificates.Await(ctx, certificates.Options{Client: client, Namespace: namespace, Service: service, Logger: logger})
 	if err != nil {
 		return nil, err
 	}
@@ -55,20 +51,4 @@ func openDoor(ctx context.Context, settings config.TemporalServer, logger *slog.
 			Tokens: keeper.User, Reviews: access.NewReviews(client),
 		}),
 	}, nil
-}
-
-// firstCertificates opens the keeper as soon as the API server lets it. Its error is that of the last time, after ctx has ended.
-func firstCertificates(ctx context.Context, o certificates.Options) (*certificates.Keeper, error) {
-	for {
-		keeper, err := certificates.Open(ctx, o)
-		if err == nil {
-			return keeper, nil
-		}
-		o.Logger.Warn("waiting for certificates", "error", err)
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(certificatesEvery):
-		}
-	}
 }

@@ -12,6 +12,8 @@ import (
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/rpc/encryption"
 	"go.temporal.io/server/temporal"
+
+	"ostinato.dev/ostinato/internal/temporalserver/access"
 )
 
 // Door is who may call a server's frontend, and how it is reached.
@@ -33,7 +35,7 @@ func (d *Door) options(own inner) []temporal.ServerOption {
 		temporal.WithAuthorizer(d.Authorizer),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return d.ClaimMapper }),
 		temporal.WithTLSConfigFactory(serverTLS{frontend: d.TLS, inner: own}),
-		temporal.WithChainedFrontendGrpcInterceptors(stampCaller),
+		temporal.WithChainedFrontendGrpcInterceptors(access.StampCaller),
 	}
 }
 

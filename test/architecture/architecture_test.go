@@ -51,7 +51,7 @@ func TestNoTemporalServerInTheOtherPrograms(t *testing.T) {
 
 func TestFewPackagesLinkTheTemporalServer(t *testing.T) {
 	allowed := []string{
-		module + "internal/temporalserver", module + "cmd/temporal",
+		module + "internal/temporalserver", module + "cmd/temporal", module + "deploy/temporal-authorizer",
 		module + "dev/devstack/temporalcluster/host", module + "dev/cmd/temporalhost", module + "dev/harness/losetimers",
 	}
 	for _, pkg := range list(t, "./...") {

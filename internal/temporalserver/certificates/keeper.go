@@ -29,7 +29,10 @@ type Options struct {
 	Namespace string
 	// Service is the name at which clients dial the server, and the prefix of the Secrets' names.
 	Service string
-	Logger  *slog.Logger
+	// TokensOnly is for a server whose certificates, and those of its programs, are of another authority: this one is for the tokens of
+	// people alone, and neither programs nor people are given anything of it.
+	TokensOnly bool
+	Logger     *slog.Logger
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
 }
@@ -58,6 +61,25 @@ func Open(ctx context.Context, o Options) (*Keeper, error) {
 		return nil, err
 	}
 	return k, nil
+}
+
+// awaitEvery is how often Await tries.
+const awaitEvery = time.Second
+
+// Await opens a Keeper as soon as the API server lets it. Its error is that of the last time, after ctx has ended.
+func Await(ctx context.Context, o Options) (*Keeper, error) {
+	for {
+		keeper, err := Open(ctx, o)
+		if err == nil {
+			return keeper, nil
+		}
+		o.Logger.Warn("waiting for certificates", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(awaitEvery):
+		}
+	}
 }
 
 // Run renews what is due, until ctx ends.
@@ -115,6 +137,9 @@ func (k *Keeper) renew(ctx context.Context) error {
 	err = k.serve(authorities)
 	if err != nil {
 		return err
+	}
+	if k.TokensOnly {
+		return nil
 	}
 	return errors.Join(k.program(ctx, authorities, authority.Worker), k.program(ctx, authorities, authority.Bridge), k.publish(ctx, authorities))
 }

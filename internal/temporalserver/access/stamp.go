@@ -1,4 +1,4 @@
-package temporalserver
+package access
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// stampCaller sets the header by which a workflow hears who sends a signal or update, and removes what the sender has put there. It
-// runs after the caller was authorized.
-func stampCaller(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+// StampCaller is an interceptor that sets the header by which a workflow hears who sends a signal or update, and removes what the sender
+// has put there. It runs after the caller was authorized.
+func StampCaller(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	stamp(request, callerOf(headers.GetPrincipal(ctx)))
 	return handler(ctx, request)
 }
