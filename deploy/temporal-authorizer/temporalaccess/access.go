@@ -74,8 +74,17 @@ func New(ctx context.Context, o Options) (Access, error) {
 			Certificates: o.program, Tokens: keeper.User, Reviews: access.NewReviews(o.Kubernetes),
 		})},
 		ClaimMapper: claimMapper{o, access.ClaimMapper()},
-		StampCaller: access.StampCaller,
+		StampCaller: o.stampCaller,
 	}, nil
+}
+
+// stampCaller leaves the other namespaces as they are.
+func (o Options) stampCaller(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	about, ok := request.(interface{ GetNamespace() string })
+	if !ok || about.GetNamespace() != o.Namespace {
+		return handler(ctx, request)
+	}
+	return access.StampCaller(ctx, request, info, handler)
 }
 
 // program returns which one a certificate is made out to.

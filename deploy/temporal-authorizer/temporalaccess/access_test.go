@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -65,7 +66,7 @@ func (othersAuthorizer) GetClaims(info *authorization.AuthInfo) (*authorization.
 
 func (othersAuthorizer) Authorize(_ context.Context, claims *authorization.Claims, _ *authorization.CallTarget) (authorization.Result, error) {
 	if claims != nil && claims.Subject == "payments" {
-		return authorization.Result{Decision: authorization.DecisionAllow}, nil
+		return authorization.Result{Decision: authorization.DecisionAllow, Principal: &commonpb.Principal{Type: "mtls", Name: "payments"}}, nil
 	}
 	return authorization.Result{Decision: authorization.DecisionDeny, Reason: "for payments"}, nil
 }
@@ -194,17 +195,23 @@ func TestTheAPIServerDecidesInAServerOfAnotherBuild(t *testing.T) {
 	refused(t, "a made up token signals", i.as(t, "", "a.b.c", ours).SignalWorkflow(t.Context(), hello, "", "suspend", nil))
 	require.NoError(t, services.TerminateWorkflow(t.Context(), "job/shop/hello-1", "", "by the server's own services"))
 
-	var senders []string
-	events := worker.GetWorkflowHistory(t.Context(), hello, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	assert.Equal(t, []string{"ada", `"kubernetes:ada"`}, senders(t, worker))
+}
+
+// senders are whom the history and the header of each signal name.
+func senders(t *testing.T, c client.Client) []string {
+	t.Helper()
+	var all []string
+	events := c.GetWorkflowHistory(t.Context(), hello, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		require.NoError(t, err)
 		signal := event.GetWorkflowExecutionSignaledEventAttributes()
 		if signal != nil {
-			senders = append(senders, event.GetPrincipal().GetName(), string(signal.GetHeader().GetFields()[names.CallerHeader].GetData()))
+			all = append(all, event.GetPrincipal().GetName(), string(signal.GetHeader().GetFields()[names.CallerHeader].GetData()))
 		}
 	}
-	assert.Equal(t, []string{"ada", `"kubernetes:ada"`}, senders)
+	return all
 }
 
 func TestOtherNamespacesAreOfTheirOwnAuthorizer(t *testing.T) {
@@ -218,6 +225,8 @@ func TestOtherNamespacesAreOfTheirOwnAuthorizer(t *testing.T) {
 	require.NoError(t, describe(payments))
 	_, err := payments.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: hello, TaskQueue: "q"}, "Payment")
 	require.NoError(t, err)
+	require.NoError(t, payments.SignalWorkflow(t.Context(), hello, "", "suspend", nil))
+	assert.Equal(t, []string{"payments", ""}, senders(t, payments), "signals of others have the headers that they had")
 	for name, c := range map[string]client.Client{
 		"ada": i.as(t, "", i.person(t, "ada"), theirs), "worker": i.as(t, "ostinato-worker", "", theirs), "someone": i.as(t, "", "", theirs),
 	} {
