@@ -15,7 +15,7 @@ var testedPages = []string{threatPage, "docs/failures.md"}
 
 var (
 	// namedTest is how the page names a test: `package: TestName`.
-	namedTest = regexp.MustCompile("`([a-z0-9/]+): (Test[A-Za-z0-9_]+)`")
+	namedTest = regexp.MustCompile("`([a-z0-9/-]+): (Test[A-Za-z0-9_]+)`")
 	testName  = regexp.MustCompile(`\bTest[A-Z][A-Za-z0-9_]*`)
 	testFunc  = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(t \*testing\.T\)`)
 )
