@@ -67,6 +67,8 @@ type Options struct {
 	AcceptSignals steering.Signals
 	// StampedUsers says that admission writes who has suspended a CronJob or made a Job for it.
 	StampedUsers bool
+	// CallerHeader says that Temporal knows its callers, sets names.CallerHeader and lets none but Ostinato start workflows.
+	CallerHeader bool
 	Logs         LogLimits
 	// StartLead is how long before its time the start of a run may be asked for, clocks apart.
 	StartLead time.Duration

@@ -15,6 +15,7 @@ import (
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -38,6 +39,7 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	}
 	if request.Backfill {
 		_, result.Refused = steering.Accepts(a.AcceptSignals, cronJob.Annotations, steering.Backfill)
+		result.User = a.userOf(request.Caller)
 	}
 	result.Overtaken = !request.All && request.Basis.Overtakes(cronJob.Status)
 	if request.Backfill || result.Overtaken {
@@ -143,12 +145,15 @@ func (a *Activities) runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) sche
 	run.Manual = byHand || run.Scheduled.IsZero() || names.ScheduledJob(cronJob.Name, run.Scheduled) != found.Name
 	run.Scheduled = cmp.Or(run.Scheduled, run.Started)
 	if run.Manual {
-		run.By = found.Annotations[names.AskedByAnnotation]
-		if user := found.Annotations[names.RunUserAnnotation]; a.StampedUsers && user != "" {
-			run.By = user
+		run.Asked = ledger.Asked{
+			By: clip.Text(found.Annotations[names.AskedByAnnotation], maxAnnotation), Changed: clip.Text(found.Annotations[names.ChangedAnnotation], maxAnnotation),
 		}
-		run.By = clip.Text(run.By, maxAnnotation)
-		run.Changed = clip.Text(found.Annotations[names.ChangedAnnotation], maxAnnotation)
+		if a.StampedUsers {
+			run.User = clip.Text(found.Annotations[names.RunUserAnnotation], maxAnnotation)
+		}
+		if !a.CallerHeader {
+			run.Asked = run.Claimed()
+		}
 	}
 	return run
 }

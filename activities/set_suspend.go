@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// SetSuspend writes spec.suspend of a CronJob or Job of ours, and who says that he did it, when and why. It returns the
+// SetSuspend writes spec.suspend of a CronJob or Job of ours, and who did it, when and why. It returns the
 // spec that results. An answer that a repetition can't change is a RefusedErrorType error.
 func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspendRequest) (result protocol.SetSuspendResult, err error) {
 	if request.Kind != protocol.CronJobKind && request.Kind != protocol.JobKind {
@@ -103,7 +104,12 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 		a.Events.on(object, event.Warning(event.SignalRefused, refused.Message))
 		return protocol.SetSuspendResult{}, refusedError(refused.Message, "%s", doingSuspend(request))
 	}
+	user := a.userOf(request.Caller)
+	who := &schedule.Suspender{By: request.Note.By, User: user, At: request.At, Why: request.Note.Note, Through: ledger.ThroughSignal}
 	if overtaken(annotations, request.At) {
+		if request.Suspend && found.suspended && a.wrote(annotations, request) {
+			found.answer.Suspender = who
+		}
 		return found.answer, nil
 	}
 	if !request.Suspend && !request.Force && found.suspended {
@@ -116,7 +122,10 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 	already := request.Suspend && found.suspended
 	result, err := a.patchSuspend(ctx, request, found.object.GetResourceVersion(), already)
 	if err == nil && !pause {
-		a.Events.on(object, signalAnswer(request, already))
+		a.Events.on(object, signalAnswer(request, user, already))
+	}
+	if err == nil && !pause && request.Suspend && !already {
+		result.Suspender = who
 	}
 	return result, err
 }
@@ -133,7 +142,7 @@ func (a *Activities) patchSuspend(
 	}
 	annotations := map[string]any{names.SuspendedAtAnnotation: heard.UTC().Format(time.RFC3339Nano)}
 	if !already {
-		annotations[names.SuspendedByAnnotation] = orNull(request.Note.By)
+		annotations[names.SuspendedByAnnotation] = orNull(a.claimed(request))
 		annotations[names.SuspendNoteAnnotation] = orNull(request.Note.Note)
 	}
 	patch, err := json.Marshal(map[string]any{
@@ -156,6 +165,17 @@ func (a *Activities) patchSuspend(
 		return protocol.SetSuspendResult{}, err
 	}
 	return suspendableCronJob(patched).answer, nil
+}
+
+// claimed is the name that the object has. It proves none: there that of the user is claimed, too.
+func (a *Activities) claimed(request protocol.SetSuspendRequest) string {
+	return clip.Text(cmp.Or(request.Note.By, a.userOf(request.Caller)), maxAnnotation)
+}
+
+// wrote reports whether an earlier attempt, whose answer was lost, has written the wish.
+func (a *Activities) wrote(annotations map[string]string, request protocol.SetSuspendRequest) bool {
+	return annotations[names.SuspendedAtAnnotation] == request.At.UTC().Format(time.RFC3339Nano) &&
+		annotations[names.SuspendedByAnnotation] == a.claimed(request)
 }
 
 // longestOvertaken bounds how long an attempt goes on that Temporal has given up. What is
@@ -187,7 +207,7 @@ func (a *Activities) refuseSignal(annotations map[string]string, signal string) 
 
 // signalAnswer is the Event of a suspend or resume that was written. The signal counts
 // whatever its argument; the Event says if the argument, or a part of it, was unreadable.
-func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event {
+func signalAnswer(request protocol.SetSuspendRequest, user string, already bool) event.Event {
 	taken := "Signal " + request.Signal()
 	if already {
 		taken += ", of an object that is suspended already,"
@@ -196,6 +216,9 @@ func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event 
 	if request.Superseded > 0 {
 		taken += fmt.Sprintf(" in place of %d before it", request.Superseded)
 	}
+	if who := ledger.Who(user, request.Note.By); who != "" {
+		taken += " from " + who
+	}
 	if request.Unread != "" {
 		without := " without its argument: "
 		if request.Note != (protocol.SignalNote{}) || request.Reason != "" || request.Force {
@@ -203,9 +226,6 @@ func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event 
 		}
 		return event.Warning(event.SignalUnread, taken+without+clip.Text(request.Unread, maxAnnotation)+
 			`; want text, or JSON such as {"note": "maintenance", "by": "ada"}`)
-	}
-	if by := request.Note.By; by != "" {
-		taken += " from " + clip.Text(by, maxAnnotation/2)
 	}
 	if note := request.Note.Note; note != "" {
 		taken += ": " + clip.Text(note, maxAnnotation)

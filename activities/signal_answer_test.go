@@ -20,7 +20,7 @@ func TestAnEventAnswersSuspendAndResume(t *testing.T) {
 		{"no argument", func(*protocol.SetSuspendRequest) {}, "Normal SignalTaken Signal suspend was taken"},
 		{"a note and a sender", func(request *protocol.SetSuspendRequest) {
 			request.Suspend, request.Note = false, protocol.SignalNote{Note: "maintenance is over", By: "ada"}
-		}, "Normal SignalTaken Signal resume was taken from ada: maintenance is over"},
+		}, "Normal SignalTaken Signal resume was taken from ada (claimed): maintenance is over"},
 		{"others that it takes the place of", func(request *protocol.SetSuspendRequest) {
 			request.Superseded, request.Note = 190, protocol.SignalNote{Note: "enough"}
 		}, "Normal SignalTaken Signal suspend was taken in place of 190 before it: enough"},
@@ -28,7 +28,7 @@ func TestAnEventAnswersSuspendAndResume(t *testing.T) {
 			`Warning SignalArgumentUnread Signal suspend was taken without its argument: it is not text; want text, or JSON such as {"note": "maintenance", "by": "ada"}`},
 		{"an argument that can be read in part", func(request *protocol.SetSuspendRequest) {
 			request.Unread, request.Note = `there is no field "args"; use note, by, reason`, protocol.SignalNote{By: "ada"}
-		}, `Warning SignalArgumentUnread Signal suspend was taken without a part of its argument: there is no field "args"; use note, by, reason; want text, or JSON such as {"note": "maintenance", "by": "ada"}`},
+		}, `Warning SignalArgumentUnread Signal suspend was taken from ada (claimed) without a part of its argument: there is no field "args"; use note, by, reason; want text, or JSON such as {"note": "maintenance", "by": "ada"}`},
 	} {
 		for kind, object := range map[string]protocol.ObjectReference{protocol.CronJobKind: cronJobRef, protocol.JobKind: jobRef} {
 			t.Run(kind+", "+test.name, func(t *testing.T) {

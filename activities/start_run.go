@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -40,8 +41,9 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	// A look for the Job sends no create.
 	repeated := activity.GetInfo(ctx).Attempt > 1 && !request.Find
 	s := &startAttempt{
-		Activities: a, request: request, planned: plannedWith{request.CronJob, request.Digest, request.Basis}, sent: repeated,
+		Activities: a, request: request, planned: plannedWith{request.CronJob, request.Digest, request.Basis, request.Suspender}, sent: repeated,
 	}
+	s.result.User = a.userOf(request.Start.Caller)
 	err := s.start(ctx)
 	application, _ := errors.AsType[*temporal.ApplicationError](err)
 	if application != nil && application.Type() == RefusedErrorType {
@@ -274,7 +276,9 @@ func (s *startAttempt) writeStatus(ctx context.Context) {
 		return
 	}
 	status := schedule.StatusStarted(*s.request.Status, s.result.Started.Run, s.object.Namespace)
-	status = schedule.StatusRecorded(status, s.request.Start, s.result.Started.Run)
+	start := s.request.Start
+	start.User = cmp.Or(s.result.User, start.User)
+	status = schedule.StatusRecorded(status, start, s.result.Started.Run)
 	status.PlanDigest = s.planDigest()
 	if until := s.request.StatusUntil; !until.IsZero() {
 		bounded, cancel := context.WithTimeout(ctx, max(until.Sub(s.Clock.Now()), leastStatusTime))

@@ -56,7 +56,7 @@ func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
 	suspend("bob", "all of them")
 	assert.Equal(t, byAda, said())
 	assert.Equal(t, "ada", s.cronJob().Annotations[names.SuspendedByAnnotation])
-	assert.Contains(t, s.recorded(), "Normal SignalTaken Signal suspend, of an object that is suspended already, was taken from bob: all of them")
+	assert.Contains(t, s.recorded(), "Normal SignalTaken Signal suspend, of an object that is suspended already, was taken from bob (claimed): all of them")
 
 	for _, value := range []string{"false", "true"} {
 		_, err := s.cronJobs.CronJobs(namespace).Patch(t.Context(), "hello", types.MergePatchType, []byte(`{"spec":{"suspend":`+value+`}}`),

@@ -30,7 +30,7 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 	if err := validateWrite(request.CronJob, request.Basis, request.Status, request.Events, list{"prune", len(request.Prune), schedule.MaxPruned}); err != nil {
 		return result, err
 	}
-	planned := plannedWith{request.CronJob, request.Digest, request.Basis}
+	planned := plannedWith{request.CronJob, request.Digest, request.Basis, request.Suspender}
 	cronJob, changed, err := a.plannedCronJob(ctx, planned, request)
 	if err != nil || cronJob == nil {
 		return protocol.WriteStatusResult{Answer: changed}, err
@@ -70,11 +70,12 @@ func validateWrite(cronJob protocol.ObjectReference, basis schedule.Basis, statu
 		errors.Join(event.Validate(events), schedule.ValidateStatus(ptr.Deref(status, ostinatov1.CronJobStatus{}), cronJob.Namespace))))
 }
 
-// plannedWith is the CronJob that a request was planned with: its spec and its status.
+// plannedWith is the CronJob that a request was planned with: its spec, its status, and who has suspended it.
 type plannedWith struct {
-	cronJob protocol.ObjectReference
-	digest  string
-	basis   schedule.Basis
+	cronJob   protocol.ObjectReference
+	digest    string
+	basis     schedule.Basis
+	suspender schedule.Suspender
 }
 
 // plannedCronJob returns the CronJob of a request as it is remembered, or as the watch cache has it, and reads it live where
@@ -183,7 +184,7 @@ func (a *Activities) writeCronJobStatus(
 			return result, nil
 		}
 		status.Revision = planned.basis.Next(cronJob.Status)
-		stored, err := store.WriteStatus(ctx, cronJob, a.suspendedBy(cronJob, status))
+		stored, err := store.WriteStatus(ctx, cronJob, a.naming(cronJob, planned, *status))
 		if err == nil {
 			if len(status.Active) > 0 {
 				a.remember(stored)
@@ -200,10 +201,24 @@ func (a *Activities) writeCronJobStatus(
 	}
 }
 
-// suspendedBy returns the status with who has suspended the CronJob, by the object and not by the request.
-func (a *Activities) suspendedBy(cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) *ostinatov1.CronJobStatus {
-	named := schedule.StatusSuspendedBy(*status, cronJob.Status, k8s.SuspenderOf(cronJob, a.StampedUsers))
-	return &named
+// naming returns the status with who has suspended the CronJob, by the object. What the request says about people is believed only if
+// none of them could have written it.
+func (a *Activities) naming(cronJob *ostinatov1.CronJob, planned plannedWith, status ostinatov1.CronJobStatus) *ostinatov1.CronJobStatus {
+	who := k8s.SuspenderOf(cronJob, a.StampedUsers)
+	if a.CallerHeader {
+		who = who.Known(planned.suspender)
+	} else {
+		status = schedule.StatusClaimed(status)
+	}
+	return new(schedule.StatusSuspendedBy(status, cronJob.Status, who))
+}
+
+// userOf returns the user that a signal's or update's header names; empty if the worker does not believe it.
+func (a *Activities) userOf(caller string) string {
+	if !a.CallerHeader {
+		return ""
+	}
+	return caller
 }
 
 // statusTimeout bounds the write of a status in an attempt that may take long: what has been started is to be told.

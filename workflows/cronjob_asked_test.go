@@ -27,7 +27,9 @@ type cronJobRequest struct {
 	Look    []schedule.Run
 	All     bool
 	// Backfill asks whether the object takes a backfill.
-	Backfill bool
+	Backfill  bool
+	Caller    string
+	Suspender schedule.Suspender
 }
 
 type cronJobResult struct {
@@ -40,6 +42,7 @@ type cronJobResult struct {
 	GaveUp       bool
 	Refused      *protocol.Refusal
 	NoBackfill   string
+	User         string
 	Ended        []schedule.Finished
 	Running      []schedule.Run
 	Children     []protocol.StartedJob
@@ -56,13 +59,15 @@ func asked(request any) cronJobRequest {
 	case protocol.StartRunRequest:
 		return cronJobRequest{
 			CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Start: &r.Start, Find: r.Find, Deletes: r.Replace, Status: r.Status, Events: r.Events,
+			Suspender: r.Suspender,
 		}
 	case protocol.WriteStatusRequest:
 		return cronJobRequest{
 			CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Deletes: r.Prune, Status: r.Status, Judge: r.Judge, Events: r.Events,
+			Suspender: r.Suspender,
 		}
 	case protocol.FindRunsRequest:
-		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Look: r.Look, All: r.All, Backfill: r.Backfill}
+		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Look: r.Look, All: r.All, Backfill: r.Backfill, Caller: r.Caller}
 	}
 	return cronJobRequest{}
 }
@@ -77,7 +82,7 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 		return protocol.StartRunResult{
 			Answer:  protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
 			Started: r.Started, Refused: r.Refused, Ended: r.Ended, Replaced: r.Deleted,
-			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed, Missing: r.Missing, GaveUp: r.GaveUp,
+			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed, Missing: r.Missing, GaveUp: r.GaveUp, User: r.User,
 		}, err
 	})
 	register(protocol.WriteStatusActivity, func(ctx context.Context, request protocol.WriteStatusRequest) (protocol.WriteStatusResult, error) {
@@ -88,7 +93,7 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 		r, err := answer(ctx, asked(request))
 		return protocol.FindRunsResult{
 			Answer: protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
-			Behind: r.Behind, Ended: r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found, Refused: r.NoBackfill,
+			Behind: r.Behind, Ended: r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found, Refused: r.NoBackfill, User: r.User,
 		}, err
 	})
 }

@@ -54,7 +54,7 @@ func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.Backfil
 		return answer, cmp.Or(err, refusedBackfill(why))
 	}
 	dropped := c.dropped
-	question := protocol.FindRunsRequest{CronJob: c.reference, Basis: c.state.Basis, Backfill: true}
+	question := protocol.FindRunsRequest{CronJob: c.reference, Basis: c.state.Basis, Backfill: true, Caller: callerOf(ctx)}
 	result, err := perform(ctx, takesBackfill, "ask "+c.reference.Name+" for a backfill", question, callOptions{})
 	switch {
 	case err != nil:
@@ -80,7 +80,9 @@ func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.Backfil
 		return answer, refusedBackfill(mistake)
 	}
 	if !asked.DryRun {
-		c.asked = append(c.asked, func(now time.Time) { c.state = schedule.AddBackfill(c.state, spec, asked, found.Times, now) })
+		c.asked = append(c.asked, func(now time.Time) {
+			c.state = schedule.AddBackfill(c.state, spec, asked, result.User, found.Times, now)
+		})
 		c.askedBackfills = append(c.askedBackfills, found.Times)
 	}
 	return protocol.BackfillAnswerOf(found.Times, asked.DryRun), nil

@@ -231,7 +231,7 @@ func FuzzBackfill(f *testing.F) {
 		if found.Mistake != "" {
 			return
 		}
-		state := schedule.AddBackfill(schedule.State{}, spec, asked, found.Times, cronStart)
+		state := schedule.AddBackfill(schedule.State{}, spec, asked, "", found.Times, cronStart)
 		if err := state.Validate(); err != nil {
 			t.Fatal(err)
 		}

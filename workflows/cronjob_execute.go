@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ var errNoCreation = errors.New("it is not known when it was created")
 func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	request := protocol.StartRunRequest{
 		CronJob: c.reference, Digest: digest(c.spec), Basis: c.state.Basis, Find: plan.Find,
-		Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
+		Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Suspender: c.state.Suspension.Suspender, Events: plan.Events,
 	}
 	if plan.Status != nil {
 		request.StatusUntil = c.nextStart(plan.Next, workflow.Now(ctx))
@@ -61,7 +62,9 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	if result.Started == nil || !result.Started.Managed {
 		return
 	}
-	c.startChild(ctx, *plan.Start, *result.Started)
+	start := *plan.Start
+	start.User = cmp.Or(result.User, start.User)
+	c.startChild(ctx, start, *result.Started)
 	if plan.Status == nil {
 		// The only error is that of a cancelled context, which this one never is.
 		_ = workflow.Await(ctx, func() bool {
@@ -75,6 +78,7 @@ func reportOf(result protocol.StartRunResult) schedule.Report {
 	report := schedule.Report{
 		Deleted: result.Replaced, StatusFailed: result.StatusFailed, StatusLeft: result.StatusLeft, Revision: result.Revision,
 		Unclear: result.Unclear != "", Unsent: result.Unsent, Sent: result.Sent, Message: result.Unclear, Missing: result.Missing,
+		User: result.User,
 	}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
@@ -127,7 +131,8 @@ func (c *runningCronJob) unsettled(ctx workflow.Context, due time.Time) bool {
 // writeStatus writes what the state says, and prunes the history.
 func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	request := protocol.WriteStatusRequest{
-		CronJob: c.reference, Digest: digest(c.spec), Basis: c.state.Basis, Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
+		CronJob: c.reference, Digest: digest(c.spec), Basis: c.state.Basis, Judge: plan.Judge, Status: plan.Status, Suspender: c.state.Suspension.Suspender,
+		Prune: plan.Deletes, Events: plan.Events,
 	}
 	result, err := perform(ctx, writeStatus, summary(plan), request, c.beforeNextStart(ctx, plan.Next))
 	if err != nil {

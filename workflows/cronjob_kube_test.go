@@ -67,6 +67,10 @@ type cronJobKube struct {
 	// stayAwake leaves the object as it is at SetSuspend.
 	stayAwake bool
 	unmanaged bool
+	// believes has the activities take the names that callers' headers name for users'.
+	believes bool
+	// suspenders are what writes of the status say about who has suspended.
+	suspenders []schedule.Suspender
 	// noBackfill is why the object takes no backfill.
 	noBackfill string
 	// object is the spec of the CronJob object, closed how runs have ended.
@@ -115,7 +119,7 @@ func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cron
 		return cronJobResult{Gone: true}, nil
 	}
 	if request.Backfill {
-		return cronJobResult{NoBackfill: k.noBackfill}, nil
+		return cronJobResult{NoBackfill: k.noBackfill, User: k.userOf(request.Caller)}, nil
 	}
 	if !request.All && request.Basis.Overtakes(k.status) {
 		return cronJobResult{Overtaken: true}, nil
@@ -148,11 +152,13 @@ func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cron
 	}
 	if request.Status != nil {
 		k.status = *request.Status
+		k.suspenders = append(k.suspenders, request.Suspender)
 	}
 	if request.Status != nil && result.Judgement != nil {
 		k.status = schedule.StatusJudged(k.status, *result.Judgement)
 	}
 	if start := request.Start; start != nil {
+		result.User = k.userOf(start.Caller)
 		run := schedule.Run{
 			Name: start.Name, UID: fmt.Sprintf("job-%d", len(k.jobs)+1),
 			Scheduled: start.Scheduled, Manual: start.Manual, Backfill: start.Backfill, Started: k.environment.Now(),
@@ -186,7 +192,18 @@ func (k *cronJobKube) setSuspend(_ context.Context, request protocol.SetSuspendR
 		k.object.Suspend = request.Suspend
 	}
 	spec := k.object
-	return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
+	result := protocol.SetSuspendResult{CronJobSpec: &spec}
+	if request.Suspend && !request.AfterFailures {
+		result.Suspender = &schedule.Suspender{By: request.Note.By, User: k.userOf(request.Caller)}
+	}
+	return result, nil
+}
+
+func (k *cronJobKube) userOf(caller string) string {
+	if !k.believes {
+		return ""
+	}
+	return caller
 }
 
 // job stands for the Job workflow.

@@ -40,7 +40,7 @@ func TestTheUIShowsWhatBecameOfTheRuns(t *testing.T) {
 		want := "**\\* \\* \\* \\* \\* UTC** next run 2126-01-02T10:04:00Z\n\n" +
 			"| active job | scheduled |\n|---|---|\n| hello-82050362 | 2126-01-02T10:02:00Z |\n\n" +
 			"| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n" +
-			"| 2126-01-02T10:03:30Z (manual) | SkippedOverlap |  |  | JobAlreadyActive: a \\| b (by ada) |\n" +
+			"| 2126-01-02T10:03:30Z (manual) | SkippedOverlap |  |  | JobAlreadyActive: a \\| b (by ada (claimed)) |\n" +
 			"| 2126-01-02T10:02:00Z | Started | running |  | hello-82050362 |\n" +
 			"| 2126-01-02T10:01:00Z | Started | Failed (BackoffLimitExceeded, 7 failed attempts) | 20s | hello-82050361 |\n" +
 			"| 2126-01-02T10:00:00Z | Started | Complete | 20s | hello-82050360 |\n"

@@ -158,6 +158,9 @@ func (c *runningCronJob) suspend(ctx workflow.Context) {
 		c.unread, c.overtaken = true, true
 	case err == nil:
 		c.applyObject(ctx, result.Gone || result.Foreign, result.CronJobSpec)
+		if result.Suspender != nil {
+			c.state = schedule.SuspendedBy(c.state, *result.Suspender)
+		}
 	case final(err):
 		// The object is the truth.
 		c.state = schedule.Announce(c.state, event.Warning("FailedUpdate", "Error writing spec.suspend for signal "+signal+": "+shortError(err)))

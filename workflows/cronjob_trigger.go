@@ -18,7 +18,7 @@ func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
 	read := argumentOf(ctx, received)
 	request := schedule.TriggerRequest{
 		Note: read.Note, Overlap: batchv1.ConcurrencyPolicy(read.overlap),
-		Asked: ledger.Asked{By: read.By, Through: ledger.ThroughSignal},
+		Asked: ledger.Asked{By: read.By, Through: ledger.ThroughSignal}, Caller: received.caller,
 	}
 	if read.unread != "" {
 		c.state = schedule.RefuseTrigger(c.state, request, "the signal's argument can't be read: "+read.unread+
@@ -48,7 +48,7 @@ const askAgain = "the CronJob's status is later than the workflow, which begins 
 func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerRequest) (answer protocol.TriggerAnswer, err error) {
 	asked := schedule.TriggerRequest{
 		Note: trimNote(request.Note), Overlap: request.Overlap,
-		Asked: ledger.Asked{By: trimNote(request.By), Through: ledger.ThroughUpdate},
+		Asked: ledger.Asked{By: trimNote(request.By), Through: ledger.ThroughUpdate}, Caller: callerOf(ctx),
 	}
 	why, err := c.unreadable(ctx)
 	if why != "" || err != nil {

@@ -29,18 +29,36 @@ const (
 
 // describe answers the describe query.
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
-	rows := c.state.Rows()
 	var backfills []protocol.Backfill
 	for _, backfill := range c.state.Backfills {
+		backfill.Asked = c.believed(backfill.Asked)
 		backfills = append(backfills, protocol.BackfillOf(backfill))
 	}
+	status := schedule.StatusOf(c.state, c.spec)
+	if !c.options.CallerHeader {
+		status = schedule.StatusClaimed(status)
+	}
 	return protocol.CronJobDescription{
-		CronJob:   c.reference,
-		Spec:      c.spec,
-		Status:    schedule.StatusOf(c.state, c.spec),
-		Ledger:    rows[max(len(rows)-describedRows, 0):],
-		Backfills: backfills,
+		CronJob: c.reference, Spec: c.spec, Status: status, Ledger: c.lastRows(describedRows), Backfills: backfills,
 	}, nil
+}
+
+// believed returns who has asked for a run as this worker shows it. The state may be made up where people can start workflows.
+func (c *runningCronJob) believed(asked ledger.Asked) ledger.Asked {
+	if c.options.CallerHeader {
+		return asked
+	}
+	return asked.Claimed()
+}
+
+// lastRows returns the last rows of the ledger as this worker shows them.
+func (c *runningCronJob) lastRows(limit int) []ledger.Entry {
+	rows := c.state.Rows()
+	rows = slices.Clone(rows[max(len(rows)-limit, 0):])
+	for index := range rows {
+		rows[index].Asked = c.believed(rows[index].Asked)
+	}
+	return rows
 }
 
 // details renders the workflow's current details for the Temporal UI.
@@ -57,9 +75,9 @@ func (c *runningCronJob) details() string {
 		}
 		b.WriteString(said("| and %d more | |\n", max(len(c.state.Active)-activeRows, 0)))
 	}
-	if rows := c.state.Rows(); len(rows) > 0 {
+	if rows := c.lastRows(recentRows); len(rows) > 0 {
 		b.WriteString("\n| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n")
-		for _, entry := range slices.Backward(rows[max(0, len(rows)-recentRows):]) {
+		for _, entry := range slices.Backward(rows) {
 			b.WriteString(ledgerRow(entry))
 		}
 	}
@@ -109,9 +127,9 @@ func whatText(entry ledger.Entry) string {
 	return joined(": ", entry.Job, entry.Reason, entry.Message) + askedText(entry.Asked)
 }
 
-// askedText says who has asked for a run, as claimed, and what he has changed.
+// askedText says who has asked for a run, and what he has changed.
 func askedText(asked ledger.Asked) string {
-	return said(" (%s)", joined(", ", said("by %s", asked.By), said("with %s", asked.Changed)))
+	return said(" (%s)", joined(", ", said("by %s", ledger.Who(asked.User, asked.By)), said("with %s", asked.Changed)))
 }
 
 // said formats a value, and is empty for the zero value.
@@ -161,7 +179,11 @@ func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.Ledg
 		return protocol.LedgerPage{}, errors.New(mistake)
 	}
 	asked.Limit = min(cmp.Or(max(asked.Limit, 0), pageRows), maxPageRows)
-	return schedule.PageOf(c.state, asked), nil
+	page := schedule.PageOf(c.state, asked)
+	for index := range page.Rows {
+		page.Rows[index].Asked = c.believed(page.Rows[index].Asked)
+	}
+	return page, nil
 }
 
 // tally counts the outcomes that are new. The SDK's handler counts nothing during a replay, so each counts once unless

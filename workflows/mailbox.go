@@ -18,6 +18,8 @@ import (
 type mailbox struct {
 	// waiting are the names of the signals that wait.
 	waiting []string
+	// callers are the users that the headers of signals name that people send, of those that the SDK's queues have.
+	callers map[string][]string
 }
 
 type mailboxKey struct{}
@@ -26,6 +28,33 @@ type mailboxKey struct{}
 type message struct {
 	signal  string
 	payload *commonpb.Payload
+	// caller is the user that the header of a signal that people send names; empty if it names none. What acts on it decides whether
+	// to believe it: a replay must do the same whatever this worker believes.
+	caller string
+}
+
+// note takes note of a signal before the SDK queues it.
+func (m *mailbox) note(ctx workflow.Context, signal string) {
+	m.waiting = append(m.waiting, signal)
+	if _, ofPeople := fieldsOf[signal]; !ofPeople {
+		return
+	}
+	if m.callers == nil {
+		m.callers = map[string][]string{}
+	}
+	m.callers[signal] = append(m.callers[signal], callerOf(ctx))
+}
+
+// take returns the next signal of a name, and false if there is none. The SDK drops one whose payload the data converter can't take.
+func (m *mailbox) take(ctx workflow.Context, signal string) (received message, ok bool) {
+	channel := workflow.GetSignalChannel(ctx, signal)
+	waiting, value := channel.Len(), converter.RawValue{}
+	ok = channel.ReceiveAsync(&value)
+	received = message{signal: signal, payload: value.Payload()}
+	if taken, callers := waiting-channel.Len(), m.callers[signal]; taken > 0 && taken <= len(callers) {
+		received.caller, m.callers[signal] = callers[taken-1], callers[taken:]
+	}
+	return received, ok
 }
 
 // mailboxOf panics if the worker lacks the interceptor: the workflow task fails until a worker has it.
@@ -73,12 +102,11 @@ func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 		for taken := 1; m.pending(); taken++ {
 			signal := m.waiting[0]
 			m.waiting = m.waiting[1:]
-			var value converter.RawValue
-			// A payload that the data converter can't take has been dropped by the SDK.
-			if workflow.GetSignalChannel(ctx, signal).ReceiveAsync(&value) && !yield(message{signal, value.Payload()}) {
+			received, ok := m.take(ctx, signal)
+			if ok && !yield(received) {
 				return
 			}
-			if packed.Large(value.Payload().GetData()) {
+			if packed.Large(received.payload.GetData()) {
 				large++
 			}
 			switch {

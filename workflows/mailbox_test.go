@@ -2,16 +2,20 @@ package workflows
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/packed"
 )
 
@@ -76,7 +80,7 @@ func TestASlowTurnDoesNotHoldItsWorkflowTask(t *testing.T) {
 			defer close(ended)
 			environment.ExecuteWorkflow(func(ctx workflow.Context) error {
 				for began := time.Now(); time.Since(began) < 50*time.Millisecond; {
-					open[string](ctx, message{"any", payload})
+					open[string](ctx, message{signal: "any", payload: payload})
 				}
 				return nil
 			})
@@ -133,6 +137,91 @@ func TestLargeSignalsAreTakenInManyTasks(t *testing.T) {
 			}
 			if taken != signals || timers < test.tasks-1 || timers > test.tasks {
 				t.Errorf("%d signals were taken, with %d timers in between", taken, timers)
+			}
+		})
+	}
+}
+
+// unreadable is a payload that the data converter can't take.
+const unreadable = "unreadable"
+
+type converterOfMost struct{ converter.DataConverter }
+
+func (c converterOfMost) FromPayload(payload *commonpb.Payload, value any) error {
+	if strings.Contains(string(payload.GetData()), unreadable) {
+		return errors.New(unreadable)
+	}
+	return c.DataConverter.FromPayload(payload, value)
+}
+
+func (c converterOfMost) FromPayloads(payloads *commonpb.Payloads, values ...any) error {
+	for index, payload := range payloads.GetPayloads() {
+		if err := c.FromPayload(payload, values[index]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callers puts into the header of each signal the name that its argument has.
+type callers struct {
+	interceptor.WorkerInterceptorBase
+	interceptor.WorkflowInboundInterceptorBase
+}
+
+func (c *callers) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	c.Next = next
+	return c
+}
+
+func (c *callers) HandleSignal(ctx workflow.Context, in *interceptor.HandleSignalInput) error {
+	argument := in.Arg.GetPayloads()[0].GetData()
+	name, _, _ := strings.Cut(strings.Trim(string(argument), `"`), " ")
+	payload, err := converter.GetDefaultDataConverter().ToPayload("kubernetes:" + name)
+	interceptor.WorkflowHeader(ctx)[names.CallerHeader] = payload
+	return errors.Join(err, c.Next.HandleSignal(ctx, in))
+}
+
+// The SDK drops a signal that can't be decoded: its sender is not to be taken for another's.
+func TestASignalThatIsDroppedLeavesTheOthersTheirCallers(t *testing.T) {
+	for name, test := range map[string]struct{ sent, want []string }{
+		"none":    {[]string{"ada", "bob"}, []string{"ada: ada", "bob: bob"}},
+		"first":   {[]string{"eve " + unreadable, "ada", "bob"}, []string{"ada: ada", "bob: bob"}},
+		"between": {[]string{"ada", "eve " + unreadable, "eve " + unreadable, "bob"}, []string{"ada: ada", "bob: bob"}},
+		"last":    {[]string{"ada", "eve " + unreadable}, []string{"ada: ada"}},
+		"all":     {[]string{"eve " + unreadable, "eve " + unreadable}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment := mailboxEnvironment()
+			environment.SetDataConverter(converterOfMost{converter.GetDefaultDataConverter()})
+			environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&callers{}, Interceptor(Options{})}})
+			send := func(arguments ...string) func() {
+				return func() {
+					for _, argument := range arguments {
+						environment.SignalWorkflow("suspend", argument)
+					}
+				}
+			}
+			environment.RegisterDelayedCallback(send(test.sent...), time.Second)
+			environment.RegisterDelayedCallback(send("zoe"), 3*time.Second)
+			var taken []string
+			environment.ExecuteWorkflow(func(ctx workflow.Context) error {
+				box := mailboxOf(ctx)
+				for range 2 {
+					if err := workflow.Sleep(ctx, 2*time.Second); err != nil {
+						return err
+					}
+					for received := range box.drain(ctx) {
+						taken = append(taken, strings.Trim(string(received.payload.GetData()), `"`)+": "+received.caller)
+					}
+				}
+				return nil
+			})
+			if err := environment.GetWorkflowError(); err != nil {
+				t.Fatal(err)
+			}
+			if want := append(test.want, "zoe: zoe"); !slices.Equal(taken, want) {
+				t.Errorf("taken %q, want %q", taken, want)
 			}
 		})
 	}

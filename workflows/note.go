@@ -12,9 +12,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/clip"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -125,13 +128,28 @@ func trimNote(text string) string {
 	return clip.Text(text, maxNote)
 }
 
+// maxCaller bounds the payload of a header that names a caller, in bytes.
+const maxCaller = 4096
+
+// callerOf returns the user that the header of a signal or update names; empty if it names none.
+//
+//workflowcheck:ignore encoding/json uses reflection; decoding these bytes into a string is deterministic.
+func callerOf(ctx workflow.Context) (user string) {
+	payload := interceptor.WorkflowHeader(ctx)[names.CallerHeader]
+	var caller string
+	if payload == nil || len(payload.GetData()) > maxCaller || converter.GetDefaultDataConverter().FromPayload(payload, &caller) != nil {
+		return ""
+	}
+	return names.UserOf(caller)
+}
+
 // wishes wait, in their order.
 type wishes []protocol.Wish
 
 // steeringOf reads a signal suspend or resume.
 func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 	read := argumentOf(ctx, received)
-	wish := protocol.Wish{Suspend: received.signal == protocol.SuspendSignal, Note: read.SignalNote, Unread: read.unread, At: workflow.Now(ctx).UTC()}
+	wish := protocol.Wish{Suspend: received.signal == protocol.SuspendSignal, Note: read.SignalNote, Unread: read.unread, Caller: received.caller, At: workflow.Now(ctx).UTC()}
 	if wish.Suspend {
 		// A suspend may call its note reason, as a resume does.
 		wish.Note.Note = cmp.Or(read.Note, read.Reason)

@@ -28,6 +28,9 @@ type Options struct {
 	// StartLead is how long before its time the start of a run is prepared; schedule.MaxLead at most. It counts from
 	// when scheduled times are next computed.
 	StartLead time.Duration
+	// CallerHeader: queries and details show users by the names that the API server knows; without it all names are claimed. What
+	// workflows do is the same.
+	CallerHeader bool
 	// Versioned: the worker uses Worker Deployment Versioning.
 	Versioned bool
 }
@@ -104,6 +107,6 @@ func (i *workflowInterceptor) ExecuteWorkflow(ctx workflow.Context, in *intercep
 }
 
 func (i *workflowInterceptor) HandleSignal(ctx workflow.Context, in *interceptor.HandleSignalInput) error {
-	i.mailbox.waiting = append(i.mailbox.waiting, in.SignalName)
+	i.mailbox.note(ctx, in.SignalName)
 	return i.Next.HandleSignal(ctx, in)
 }

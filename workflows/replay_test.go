@@ -8,12 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/workflows"
 )
 
@@ -38,27 +41,48 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimPrefix(path, "testdata/history/"), func(t *testing.T) {
-			if err := replay(t, read(t, path)); err != nil {
+			if err := replay(t, read(t, path), workflows.Options{}); err != nil {
 				t.Error(err)
+			}
+			// Temporal's door may be closed, and the worker's flag set, while a workflow runs.
+			for _, believed := range []bool{false, true} {
+				recorded := read(t, path)
+				for _, event := range recorded.GetEvents() {
+					if signal := event.GetWorkflowExecutionSignaledEventAttributes(); signal != nil {
+						signal.Header = callerHeader(t, "kubernetes:ada")
+					}
+				}
+				if err := replay(t, recorded, workflows.Options{CallerHeader: believed}); err != nil {
+					t.Errorf("with callers, believed %t: %v", believed, err)
+				}
 			}
 		})
 	}
 }
 
 // replay replays a history with the code as it is.
-func replay(t *testing.T, recorded *history.History) error {
+func replay(t *testing.T, recorded *history.History, options workflows.Options) error {
 	t.Helper()
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		Interceptors: []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{})},
+		Interceptors: []interceptor.WorkerInterceptor{workflows.Interceptor(options)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	workflows.Register(replayer, workflows.Options{})
+	workflows.Register(replayer, options)
 	started := recorded.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
 	return replayer.ReplayWorkflowHistoryWithOptions(nil, recorded, worker.ReplayWorkflowHistoryOptions{
 		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
 	})
+}
+
+func callerHeader(t *testing.T, caller string) *commonpb.Header {
+	t.Helper()
+	payload, err := converter.GetDefaultDataConverter().ToPayload(caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &commonpb.Header{Fields: map[string]*commonpb.Payload{names.CallerHeader: payload}}
 }
 
 func read(t *testing.T, path string) *history.History {

@@ -13,6 +13,8 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/times"
+
+	"ostinato.dev/ostinato/workflows"
 )
 
 // minutely is a recorded history of a CronJob that ran every minute.
@@ -49,7 +51,7 @@ func TestReplayFollowsTheRecordedTimes(t *testing.T) {
 			if rewritten < 3 {
 				t.Fatalf("%d payloads name the schedule, want the input, a signal and the recorded times", rewritten)
 			}
-			if err := replay(t, recorded); (err == nil) != test.replays {
+			if err := replay(t, recorded, workflows.Options{}); (err == nil) != test.replays {
 				t.Errorf("replays: %v, want %v: %v", err == nil, test.replays, err)
 			}
 		})

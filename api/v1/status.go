@@ -181,6 +181,11 @@ type RecentRun struct {
 	//
 	// +optional
 	By string `json:"by,omitempty"`
+	// user is the name of that person as the API server knows it. It is absent where
+	// nothing proves it.
+	//
+	// +optional
+	User string `json:"user,omitempty"`
 	// through says how a manual run was asked for: by a signal or an update of the
 	// workflow, or by a job that a person created.
 	//

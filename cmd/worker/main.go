@@ -47,6 +47,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		MaxHeld:          settings.MaxHeld(),
 		AcceptSignals:    settings.AcceptSignals,
 		StampedUsers:     settings.StampedUsers,
+		CallerHeader:     settings.CallerHeader,
 		Weights:          settings.Weights,
 		Logs:             activities.LogLimits{Lines: settings.EvidenceLogLines, Bytes: settings.EvidenceLogBytes},
 	}), fatal)

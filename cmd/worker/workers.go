@@ -66,7 +66,10 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		return added
 	}
 
-	served := workflows.Options{Cluster: settings.Cluster, Weights: settings.Weights, StartLead: settings.StartLead, Versioned: settings.Versioned()}
+	served := workflows.Options{
+		Cluster: settings.Cluster, Weights: settings.Weights, StartLead: settings.StartLead, CallerHeader: settings.CallerHeader,
+		Versioned: settings.Versioned(),
+	}
 	control := func(queue string, tasks, running int) {
 		added := add(queue, worker.Options{
 			Interceptors:                           []interceptor.WorkerInterceptor{workflows.Interceptor(served)},

@@ -174,13 +174,18 @@ func TestAcceptedSignals(t *testing.T) {
 	}
 }
 
-func TestStampedUsersAreBelievedOnRequest(t *testing.T) {
-	worker, err := parseWorker(nil, environment(nil))
-	require.NoError(t, err)
-	assert.False(t, worker.StampedUsers)
-	worker, err = parseWorker(nil, environment(map[string]string{"OSTINATO_STAMPED_USERS": "true"}))
-	require.NoError(t, err)
-	assert.True(t, worker.StampedUsers)
+func TestNamesOfUsersAreBelievedOnRequest(t *testing.T) {
+	for variable, believed := range map[string]func(config.Worker) bool{
+		"OSTINATO_STAMPED_USERS": func(worker config.Worker) bool { return worker.StampedUsers },
+		"OSTINATO_CALLER_HEADER": func(worker config.Worker) bool { return worker.CallerHeader },
+	} {
+		worker, err := parseWorker(nil, environment(nil))
+		require.NoError(t, err)
+		assert.False(t, believed(worker), variable)
+		worker, err = parseWorker(nil, environment(map[string]string{variable: "true"}))
+		require.NoError(t, err)
+		assert.True(t, believed(worker), variable)
+	}
 }
 
 // Both programs encrypt alike, and only with keys.

@@ -28,7 +28,7 @@ type Worker struct {
 	// log; where either is 0 the right to read logs is not needed.
 	EvidenceLogLines, EvidenceLogBytes int
 	AcceptSignals                      steering.Signals
-	StampedUsers                       bool
+	StampedUsers, CallerHeader         bool
 	// A start that waits for the time of its run keeps one of MaxConcurrentActivities. Fewer Job than
 	// CronJob tasks let due runs start before runs in progress go on.
 	MaxConcurrentWorkflowTasks int
@@ -68,6 +68,7 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	temporal.StringVar(&w.BuildID, "build-id", "", "Worker Deployment build ID; with --deployment-name turns on Worker Deployment Versioning")
 	w.AcceptSignals = steering.All()
 	temporal.Var(&w.AcceptSignals, "accept-signals", "signals and updates that people may send to CronJobs and Jobs: suspend, resume, trigger and backfill, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
+	temporal.BoolVar(&w.CallerHeader, "caller-header", false, "believe the names of users in the header "+names.CallerHeader+" of signals and updates, which cmd/temporal sets with --access=kubernetes; with any other Temporal anybody could")
 	kubernetes := flags.Group(groupKubernetes)
 	kubernetes.BoolVar(&w.StampedUsers, "stamped-users", false, "believe the names of users in annotations "+names.SuspendUserAnnotation+" and "+names.RunUserAnnotation+", which the admission policies of deploy/components/who write; without these anybody could")
 	work := flags.Group(groupWork)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -91,7 +92,7 @@ func (e Entry) Bounded() Entry {
 
 // text returns the length of the entry's free texts, in bytes.
 func (e Entry) text() int {
-	return len(e.Message) + len(e.ResultReason) + len(e.Job) + len(e.By) + len(e.Changed)
+	return len(e.Message) + len(e.ResultReason) + len(e.Job) + len(e.By) + len(e.User) + len(e.Changed)
 }
 
 // End is how a run has ended, and when.
@@ -124,10 +125,12 @@ const (
 // Throughs are all that a row of the ledger may name.
 var Throughs = []string{ThroughSignal, ThroughUpdate, ThroughJob}
 
-// Asked says who has asked for a run that the schedule did not. Nothing proves it.
+// Asked says who has asked for a run that the schedule did not.
 type Asked struct {
 	// By is the name that the sender has claimed; empty where he has not.
 	By string `json:"by,omitempty"`
+	// User is the name that the API server knows; empty where none is known.
+	User string `json:"user,omitempty"`
 	// Through is one of Throughs; empty for a scheduled run.
 	Through string `json:"through,omitempty"`
 	// Changed says in what the run is not as the CronJob prescribes it; empty for nothing.
@@ -136,9 +139,31 @@ type Asked struct {
 
 // Bounded returns it with texts that people can read and a state can carry.
 func (a Asked) Bounded() Asked {
-	a.By, a.Changed = clip.Message(a.By), clip.Message(a.Changed)
+	a.By, a.User, a.Changed = clip.Message(a.By), clip.Message(a.User), clip.Message(a.Changed)
 	if !slices.Contains(Throughs, a.Through) {
 		a.Through = ""
 	}
 	return a
+}
+
+// Claimed returns it where names of users are not believed: such a name is claimed like another.
+func (a Asked) Claimed() Asked {
+	a.By, a.User = cmp.Or(a.User, a.By), ""
+	return a
+}
+
+// maxClaimed bounds a claimed name beside that of a user, in bytes.
+const maxClaimed = 64
+
+// Who names a person by the name that the API server knows and the one that is claimed; empty without either.
+func Who(user, claimed string) string {
+	switch {
+	case user != "" && claimed != "" && claimed != user:
+		return clip.Message(user) + " (claims to be " + clip.Text(claimed, maxClaimed) + ")"
+	case user != "":
+		return clip.Message(user)
+	case claimed != "":
+		return clip.Message(claimed) + " (claimed)"
+	}
+	return ""
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
 )
@@ -41,7 +43,8 @@ const (
 	WatchBucketLabel = "ostinato.dev/watch-bucket"
 
 	// SuspendedByAnnotation, SuspendedAtAnnotation and SuspendNoteAnnotation say on the object who suspended or resumed
-	// it by signal, when and why. Who is as the signal claims: Temporal does not tell. When is by Temporal's clock alone.
+	// it by signal, when and why. Who is claimed: by the signal, and by anybody who may write the annotation. When is by Temporal's
+	// clock alone.
 	SuspendedByAnnotation = "ostinato.dev/suspend-claimed-by"
 	SuspendedAtAnnotation = "ostinato.dev/suspend-changed-at"
 	SuspendNoteAnnotation = "ostinato.dev/suspend-note"
@@ -112,6 +115,23 @@ const WatchBuckets = 16
 // CallerHeader is the header of a signal or update that holds how its sender is known and under what name, such as kubernetes:ada,
 // as a Temporal server that knows its callers has set it. Any other Temporal server passes on what the sender writes there.
 const CallerHeader = "ostinato-caller"
+
+// KubernetesCaller is how people are known: by the name that the API server knows.
+const KubernetesCaller = "kubernetes"
+
+// maxUser bounds a user's name that is taken from CallerHeader, in bytes.
+const maxUser = 512
+
+// UserOf returns the user's name in a value of CallerHeader. It is empty for a program, and for a name that is too long or has
+// characters that are not printable: without them it might be another user's.
+func UserOf(caller string) string {
+	user, isUser := strings.CutPrefix(caller, KubernetesCaller+":")
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if !isUser || len(user) > maxUser || !utf8.ValidString(user) || strings.ContainsFunc(user, unprintable) {
+		return ""
+	}
+	return user
+}
 
 // TemporalSigner is the signer of certificates by which people are known to a Temporal server of the installation's own.
 const TemporalSigner = "ostinato.dev/temporal"

@@ -177,7 +177,9 @@ type SetSuspendResult struct {
 	Gone    bool `json:"gone,omitempty"`
 	Foreign bool `json:"foreign,omitempty"`
 	// Overtaken: the CronJob has a later status than the workflow knows.
-	Overtaken   bool           `json:"overtaken,omitempty"`
-	CronJobSpec *schedule.Spec `json:"cronJobSpec,omitempty"`
-	JobSpec     *job.Spec      `json:"jobSpec,omitempty"`
+	Overtaken bool `json:"overtaken,omitempty"`
+	// Suspender is set if the request has suspended a CronJob that was not suspended.
+	Suspender   *schedule.Suspender `json:"suspender,omitempty"`
+	CronJobSpec *schedule.Spec      `json:"cronJobSpec,omitempty"`
+	JobSpec     *job.Spec           `json:"jobSpec,omitempty"`
 }

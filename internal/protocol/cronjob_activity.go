@@ -35,6 +35,8 @@ type StartRunRequest struct {
 	// Status is written when the run was started, with the run in it (schedule.StatusStarted and
 	// StatusRecorded). Status.Workflow is filled in by the activity.
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
+	// Suspender is as in a WriteStatusRequest.
+	Suspender schedule.Suspender `json:"suspender,omitzero"`
 	// StatusUntil is when that write is given up at the latest, since another run is to start; zero where none is known.
 	StatusUntil time.Time `json:"statusUntil,omitzero"`
 	// Events are emitted after the writes, also when the run was refused.
@@ -48,6 +50,8 @@ type StartRunResult struct {
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job. The Event was emitted.
 	Refused *Refusal `json:"refused,omitempty"`
+	// User is who has asked for the run, if the worker believes the start's Caller.
+	User string `json:"user,omitempty"`
 	// Sent: beside Started, Refused, CurrentSpec and Overtaken, an earlier attempt may have sent a create, which had no
 	// answer.
 	Sent bool `json:"sent,omitempty"`
@@ -79,6 +83,8 @@ type WriteStatusRequest struct {
 	Judge bool `json:"judge,omitempty"`
 	// Status is applied; nil leaves it as it is. Status.Workflow is filled in by the activity.
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
+	// Suspender is who has suspended the CronJob by signal, as SetSuspend has answered; it counts if the worker believes names.CallerHeader.
+	Suspender schedule.Suspender `json:"suspender,omitzero"`
 	// Prune are Jobs that fall out of the history limits. That one can't be deleted is no error.
 	Prune []schedule.Delete `json:"prune,omitempty"`
 	// Events are emitted after the writes.
@@ -113,6 +119,8 @@ type FindRunsRequest struct {
 	Reset bool `json:"reset,omitempty"`
 	// Backfill asks whether the CronJob takes a backfill, and nothing else.
 	Backfill bool `json:"backfill,omitempty"`
+	// Caller is the user that names.CallerHeader names as who asks for it.
+	Caller string `json:"caller,omitempty"`
 }
 
 // FindRunsResult says what there is.
@@ -133,6 +141,8 @@ type FindRunsResult struct {
 	Status  *ostinatov1.CronJobStatus `json:"status,omitempty"`
 	// Refused is why the CronJob takes no backfill, where Backfill asks; empty if it does.
 	Refused string `json:"refused,omitempty"`
+	// User is the request's Caller, if the worker believes it.
+	User string `json:"user,omitempty"`
 }
 
 // StartedJob is a Job that was created for a run.

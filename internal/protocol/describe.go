@@ -63,7 +63,9 @@ type Backfill struct {
 	Parallelism int       `json:"parallelism"`
 	Overlap     string    `json:"overlap,omitempty"`
 	Note        string    `json:"note,omitempty"`
-	By          string    `json:"by,omitempty"`
+	// By is the name of the sender, as claimed, User that which the API server knows.
+	By   string `json:"by,omitempty"`
+	User string `json:"user,omitempty"`
 	// Refused is the API server's last answer to the next time's Job.
 	Refused string `json:"refused,omitempty"`
 }
@@ -72,6 +74,6 @@ type Backfill struct {
 func BackfillOf(backfill schedule.Backfill) Backfill {
 	return Backfill{
 		Times: len(backfill.Times), Total: backfill.Total, Next: backfill.Times[0], Last: backfill.Times[len(backfill.Times)-1],
-		Parallelism: backfill.Parallelism, Overlap: string(backfill.Overlap), Note: backfill.Note, By: backfill.By, Refused: backfill.Message,
+		Parallelism: backfill.Parallelism, Overlap: string(backfill.Overlap), Note: backfill.Note, By: backfill.By, User: backfill.User, Refused: backfill.Message,
 	}
 }

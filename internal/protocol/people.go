@@ -32,7 +32,7 @@ const (
 type SignalNote struct {
 	// Note says why, for the people who look later.
 	Note string `json:"note,omitempty"`
-	// By is the name of the sender, as claimed: Temporal does not tell a workflow who sends a signal.
+	// By is the name of the sender, as claimed. A Temporal server that knows its callers names the user besides.
 	By string `json:"by,omitempty"`
 }
 
@@ -59,6 +59,8 @@ const (
 type Wish struct {
 	Suspend bool       `json:"suspend"`
 	Note    SignalNote `json:"note,omitzero"`
+	// Caller is the user that names.CallerHeader names, which the activity that carries the wish out may believe.
+	Caller string `json:"caller,omitempty"`
 	// Reason and Force are those of a ResumeRequest.
 	Reason string `json:"reason,omitempty"`
 	Force  bool   `json:"force,omitempty"`
@@ -82,7 +84,7 @@ func validateWishes(wishes []Wish) error {
 		return fmt.Errorf("wishes: %d, want %d at most", len(wishes), MaxWishes)
 	}
 	for _, wish := range wishes {
-		for _, text := range []string{wish.Note.Note, wish.Note.By, wish.Reason, wish.Unread} {
+		for _, text := range []string{wish.Note.Note, wish.Note.By, wish.Caller, wish.Reason, wish.Unread} {
 			if len(text) > maxWishText {
 				return fmt.Errorf("wishes: a text of %d bytes, want %d at most", len(text), maxWishText)
 			}

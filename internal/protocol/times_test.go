@@ -32,6 +32,7 @@ var free = map[string]string{
 	"CronJob.Calendar.Unnamed":        "only a new evaluation's count",
 	"Job.Pods.PodFact.Started":        "it is shown only",
 	"CronJob.Ledger":                  "rows are shown only",
+	"CronJob.Suspension.Suspender.At": "it is shown only",
 	"CronJob.Conditions":              "a condition is rendered anew",
 	"CronJob.Reported":                "a status that differs is written",
 	"CronJob.Recovered.Finished":      "the end of a run is shown only",

@@ -61,7 +61,7 @@ func validateTriggers(triggers []schedule.TriggerRequest) error {
 		if mistake := schedule.OverlapMistake(trigger.Overlap); mistake != "" {
 			return fmt.Errorf("a trigger's %s", mistake)
 		}
-		if length := max(len(trigger.Note), len(trigger.By)); length > maxWishText {
+		if length := max(len(trigger.Note), len(trigger.By), len(trigger.User), len(trigger.Caller)); length > maxWishText {
 			return fmt.Errorf("a trigger has a text of %d bytes, want %d at most", length, maxWishText)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -26,6 +28,8 @@ type Report struct {
 	Sent bool
 	// Missing answers Find: there is no Job.
 	Missing bool
+	// User is who has asked for the run, if the start's Caller is believed.
+	User string
 	// Revision is that of the status that was written; 0 where none was.
 	Revision int64
 	// StatusFailed is why the status was not written; empty when it was.
@@ -46,6 +50,11 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	if report.Revision > 0 {
 		p.state.Basis = Basis{Revision: report.Revision}
 	}
+	start := ptr.Deref(plan.Start, Start{})
+	start.User = cmp.Or(report.User, start.User)
+	if trigger := p.state.trigger(start.Sequence); trigger != nil {
+		trigger.User = start.User
+	}
 	switch {
 	case plan.Start == nil:
 	case report.Unclear:
@@ -58,10 +67,10 @@ func Apply(plan Plan, report Report, now time.Time) State {
 		p.applyMissing(*plan.Start)
 		return p.state
 	case report.Started != nil:
-		p.applyStarted(*plan.Start, *report.Started, report.Sent)
+		p.applyStarted(start, *report.Started, report.Sent)
 		p.proveTemplate(plan, "")
 	default:
-		p.applyRefused(*plan.Start, report)
+		p.applyRefused(start, report)
 		if report.Refusal == ledger.Invalid {
 			p.proveTemplate(plan, report.Message)
 		}

@@ -122,3 +122,28 @@ func TestARowOfAScheduledRunIsNoLargerForIt(t *testing.T) {
 		assert.NotContains(t, string(data), field)
 	}
 }
+
+// Who has asked is known when the run is first tried: it stays with a trigger that is refused, or whose start is unclear.
+func TestATriggerKeepsTheUserThatAnAnswerNames(t *testing.T) {
+	for name, report := range map[string]schedule.Report{
+		"refused": {User: "ada", Refusal: ledger.SignalRefused, Message: "no"},
+		"unclear": {User: "ada", Unclear: true},
+		"started": {User: "ada", Started: &schedule.Run{Name: "hello-t", UID: "uid-t", Started: at("09:40")}},
+	} {
+		c := newCluster(t, cronSpec("0 * * * *"), at("09:15"))
+		request := schedule.TriggerRequest{Asked: ledger.Asked{Through: ledger.ThroughSignal}, Caller: "ada"}
+		plan := schedule.Decide(schedule.AddTrigger(c.state, request, at("09:40")), c.spec, at("09:40"))
+		assert.Equal(t, "ada", plan.Start.Caller, name)
+		assert.Empty(t, plan.Start.User, name)
+		state := schedule.Apply(plan, report, at("09:40"))
+		var users []string
+		for _, trigger := range state.Triggers {
+			users = append(users, trigger.User)
+		}
+		for _, row := range schedule.Decide(state, c.spec, at("09:41")).Next.Rows() {
+			users = append(users, row.User)
+		}
+		assert.Contains(t, users, "ada", name)
+		assert.NotContains(t, users, "", name)
+	}
+}

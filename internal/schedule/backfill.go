@@ -115,12 +115,14 @@ type Backfill struct {
 	Cancelled bool `json:"cancelled,omitempty"`
 }
 
-// AddBackfill returns the state with one more backfill, of times that TimesBetween has found. NoRoom has let it in.
-func AddBackfill(state State, spec Spec, request BackfillRequest, found []time.Time, now time.Time) State {
+// AddBackfill returns the state with one more backfill, of times that TimesBetween has found. NoRoom has let it in. user is who has
+// asked for it, as far as that is known.
+func AddBackfill(state State, spec Spec, request BackfillRequest, user string, found []time.Time, now time.Time) State {
 	p := begin(state, spec, now)
 	p.state.Backfills = append(p.state.Backfills, Backfill{
 		Trigger: p.number(TriggerRequest{
-			Note: request.Note, Overlap: request.Overlap, Asked: ledger.Asked{By: request.By, Through: ledger.ThroughUpdate},
+			Note: request.Note, Overlap: request.Overlap,
+			Asked: ledger.Asked{By: request.By, User: user, Through: ledger.ThroughUpdate},
 		}.changing()),
 		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Times: slices.Clone(found), Total: len(found), Parallelism: max(request.Parallelism, 1),
 	})

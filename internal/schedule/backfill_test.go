@@ -20,7 +20,7 @@ func (c *cluster) backfill(request schedule.BackfillRequest, now time.Time) *clu
 	if mistake := request.Mistake(c.spec, now); mistake != "" || found.Mistake != "" {
 		c.t.Fatalf("refused: %s%s", mistake, found.Mistake)
 	}
-	c.state = schedule.AddBackfill(c.state, c.spec, request, found.Times, now)
+	c.state = schedule.AddBackfill(c.state, c.spec, request, "", found.Times, now)
 	return c.at(now)
 }
 

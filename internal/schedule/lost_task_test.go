@@ -132,7 +132,7 @@ func TestABackfillKnowsItsRunsAfterALostTask(t *testing.T) {
 		spec, now := cronSpec("0 * * * *"), at("10:05")
 		identity := schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: at("10:01")}
 		state := schedule.NewState(identity, ostinatov1.CronJobStatus{Revision: 7}, ledger.Ledger{}, nil)
-		state = schedule.AddBackfill(state, spec, schedule.BackfillRequest{Overlap: overlap}, []time.Time{at("08:00"), at("09:00")}, now)
+		state = schedule.AddBackfill(state, spec, schedule.BackfillRequest{Overlap: overlap}, "", []time.Time{at("08:00"), at("09:00")}, now)
 		state = schedule.Take(state, spec, schedule.Evaluate(spec, state, now))
 		plan := schedule.Decide(state, spec, now)
 		state = schedule.Apply(plan, schedule.Report{Started: &schedule.Run{Name: plan.Start.Name, UID: "b1", Started: now}, Revision: 8}, now)

@@ -133,5 +133,5 @@ func (p *pass) askedFor(run *Run) (asked Trigger, expected bool) {
 			return Trigger{Sequence: backfill.Sequence, TriggerRequest: TriggerRequest{Note: backfillNote(backfill.Note), Asked: backfill.Asked}}, expected
 		}
 	}
-	return Trigger{TriggerRequest: TriggerRequest{Asked: ledger.Asked{By: run.By, Through: ledger.ThroughJob, Changed: run.Changed}}}, false
+	return Trigger{TriggerRequest: TriggerRequest{Asked: ledger.Asked{By: run.By, User: run.User, Through: ledger.ThroughJob, Changed: run.Changed}}}, false
 }

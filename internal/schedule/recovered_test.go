@@ -113,7 +113,7 @@ func TestAJobOfABackfillThatIsFoundHasTheRowOfOneThatWasStarted(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30"))
 	request := between("05:00", "05:00")
 	request.Note, request.By = "lost", "ada"
-	c.state = schedule.AddBackfill(c.state, c.spec, request, []time.Time{at("05:00")}, at("09:40"))
+	c.state = schedule.AddBackfill(c.state, c.spec, request, "", []time.Time{at("05:00")}, at("09:40"))
 	made := schedule.Run{
 		Name: names.BackfilledJob(cronJobName, cronJobUID, c.state.TriggerSequence, at("05:00")), UID: "late", Scheduled: at("05:00"), Manual: true, Started: at("09:40:30"),
 	}

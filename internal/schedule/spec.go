@@ -123,9 +123,10 @@ type Start struct {
 	Backfill int64 `json:"backfill,omitempty"`
 	// Overlap is the trigger's, in place of the CronJob's concurrencyPolicy; empty for that.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
-	// Note is the trigger's note, Asked who has sent it.
+	// Note is the trigger's note, Asked who has sent it, Caller as in a TriggerRequest.
 	Note string `json:"note,omitempty"`
 	ledger.Asked
+	Caller string `json:"caller,omitempty"`
 	// Before is when it is too late to create the Job: the starting deadline or the next time; zero for never.
 	Before time.Time `json:"before,omitzero"`
 	// WhyLate is the reason in the ledger if the run starts late, LateMessage its message.

@@ -145,6 +145,8 @@ type Suspension struct {
 	From time.Time `json:"from,omitzero"`
 	// To is zero while the suspension lasts.
 	To time.Time `json:"to,omitzero"`
+	// Suspender is who has begun it by signal; empty where that is not known.
+	Suspender Suspender `json:"suspender,omitzero"`
 }
 
 // lasts reports whether it has begun and not ended.

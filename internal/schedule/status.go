@@ -264,6 +264,16 @@ func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostin
 	return status
 }
 
+// StatusClaimed returns the status for where names of users are not believed: they are claimed like others. It leaves its argument.
+func StatusClaimed(status ostinatov1.CronJobStatus) ostinatov1.CronJobStatus {
+	status.RecentRuns = slices.Clone(status.RecentRuns)
+	for index := range status.RecentRuns {
+		row := &status.RecentRuns[index]
+		row.By, row.User = cmp.Or(row.User, row.By), ""
+	}
+	return status
+}
+
 // Bounds of a status that is written. etcd keeps every version of it for minutes.
 const (
 	// maxStatus bounds its JSON without active, and maxActive that of active, in bytes.
@@ -315,7 +325,7 @@ func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 			noneOr("a recent run has the result", row.Result, ledger.Results),
 			noneOr("a recent run has the reason", row.Reason, ledger.Reasons),
 			noneOr("a recent run was asked for through", row.Through, ledger.Throughs),
-			atMost("a recent run has a text of %d bytes", max(len(row.Message), len(row.ResultReason), len(row.By), len(row.Changed)), MaxStatusText),
+			atMost("a recent run has a text of %d bytes", max(len(row.Message), len(row.ResultReason), len(row.By), len(row.User), len(row.Changed)), MaxStatusText),
 			atMost("a recent run has a Job's name of %d bytes", len(row.JobName), MaxStatusName),
 		); err != nil {
 			return err

@@ -105,18 +105,35 @@ const (
 	throughFailures = "pauseAfterFailures"
 )
 
-// maxClaimed bounds a claimed name beside that of a user, in bytes.
-const maxClaimed = 64
-
 // Suspender says who has suspended an object, as far as the object tells.
 type Suspender struct {
 	// By is the claimed name, User the name that the API server knows; empty if there is none.
-	By, User string
+	By   string `json:"by,omitempty"`
+	User string `json:"user,omitempty"`
 	// At is when, Why the reason that was given.
-	At  time.Time
-	Why string
+	At  time.Time `json:"at,omitzero"`
+	Why string    `json:"why,omitempty"`
 	// Through is ledger.ThroughSignal, or the field manager that has written spec.suspend; empty where nothing tells.
-	Through string
+	Through string `json:"through,omitempty"`
+}
+
+// Known returns the suspender that a workflow tells of, whose user a worker has believed, in place of what the object says, if that is
+// still a signal's suspension: a person who may write annotations can't put words into a user's mouth.
+func (s Suspender) Known(told Suspender) Suspender {
+	if told.User == "" || s.Through != ledger.ThroughSignal {
+		return s
+	}
+	told.Through = ledger.ThroughSignal
+	return told
+}
+
+// SuspendedBy returns the state after a signal has suspended the CronJob. It is forgotten with the suspension.
+func SuspendedBy(state State, who Suspender) State {
+	if state.Suspension.lasts() {
+		who.By, who.User, who.Why = clip.Message(who.By), clip.Message(who.User), clip.Message(who.Why)
+		state.Suspension.Suspender = who
+	}
+	return state
 }
 
 // String is the message of the condition Suspended; empty where nothing tells.
@@ -125,13 +142,8 @@ func (s Suspender) String() string {
 		return ""
 	}
 	var parts []string
-	switch {
-	case s.User != "" && s.By != "" && s.By != s.User:
-		parts = append(parts, "by "+clip.Message(s.User)+" (claims to be "+clip.Text(s.By, maxClaimed)+")")
-	case s.User != "":
-		parts = append(parts, "by "+clip.Message(s.User))
-	case s.By != "":
-		parts = append(parts, "by "+clip.Message(s.By)+" (claimed)")
+	if who := ledger.Who(s.User, s.By); who != "" {
+		parts = append(parts, "by "+who)
 	}
 	if !s.At.IsZero() {
 		parts = append(parts, "at "+times.Format(s.At))
@@ -170,11 +182,14 @@ func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ost
 	if condition.Reason == conditionReasonPaused {
 		who = Suspender{At: condition.LastTransitionTime.Time, Through: throughFailures, Why: pausedWhy(condition.Message)}
 	}
-	message := who.String()
-	if before := firstOf(read.Conditions, isSuspended); before != nil && before.LastTransitionTime.Equal(&condition.LastTransitionTime) &&
-		(message == "" || timeless(message) == timeless(before.Message)) {
-		// A field manager's time moves with each of its writes.
-		message = before.Message
+	message, known := who.String(), who
+	known.By, known.User = "", cmp.Or(who.User, who.By)
+	if before := firstOf(read.Conditions, isSuspended); before != nil && before.LastTransitionTime.Equal(&condition.LastTransitionTime) {
+		// A field manager's time moves with each of its writes. A user whom the status names is still the one whom the object claims,
+		// though a workflow that begins anew does not know it.
+		if was := timeless(before.Message); message == "" || timeless(message) == was || timeless(known.String()) == was {
+			message = before.Message
+		}
 	}
 	condition.Message = cmp.Or(message, condition.Message)
 	return status

@@ -51,6 +51,16 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 		"its manager has written something else since": {
 			suspended, suspendedStatus(at("10:01"), "Suspended", ada.String()), later, ada.String(),
 		},
+		"a user of whom a new workflow knows no more": {
+			suspended, suspendedStatus(at("10:01"), "Suspended", "by ada at 2016-05-19T10:00:00Z through signal: maintenance"), ada,
+			"by ada at 2016-05-19T10:00:00Z through signal: maintenance",
+		},
+		"a user whose reason another has changed": {
+			suspended, suspendedStatus(at("10:01"), "Suspended", "by ada at 2016-05-19T10:00:00Z through signal: an upgrade"), ada, ada.String(),
+		},
+		"a user of an earlier suspension": {
+			suspended, suspendedStatus(at("09:01"), "Suspended", "by ada at 2016-05-19T09:00:00Z through signal: maintenance"), ada, ada.String(),
+		},
 		"somebody else": {suspended, suspendedStatus(at("10:01"), "Suspended", ada.String()), kubectl, kubectl.String()},
 		"the same, another time": {
 			suspended, suspendedStatus(at("09:01"), "Suspended", ada.String()), later, later.String(),
@@ -114,4 +124,27 @@ func TestWhyFailuresHaveSuspendedIsReadFromTheStatus(t *testing.T) {
 	}
 	assert.Equal(t, "True PausedAfterFailures 1 runs in a row have failed, the last of them hello-24394200 (); set spec.suspend to false to go on",
 		c.told(ostinatov1.ConditionSuspended))
+}
+
+// Who has suspended by signal counts while the suspension lasts, and where the object says that a signal's does.
+func TestTheSuspenderIsForgottenWithTheSuspension(t *testing.T) {
+	ada := schedule.Suspender{User: "ada", At: at("09:20"), Why: strings.Repeat("x", 9000)}
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:15"))
+	assert.Empty(t, schedule.SuspendedBy(c.state, ada).Suspension.Suspender, "nothing is suspended")
+	suspended := c.spec
+	suspended.Suspend = true
+	state := schedule.SuspendedBy(schedule.SpecChanged(c.state, c.spec, suspended, at("09:20")), ada)
+	assert.Equal(t, "ada", state.Suspension.Suspender.User)
+	assert.Len(t, state.Suspension.Suspender.Why, 256)
+	state = schedule.Decide(state, suspended, at("09:21")).Next
+	assert.Equal(t, "ada", state.Suspension.Suspender.User)
+	state = schedule.Decide(schedule.SpecChanged(state, suspended, c.spec, at("09:22")), c.spec, at("09:22")).Next
+	state = schedule.Decide(schedule.SpecChanged(state, c.spec, suspended, at("09:23")), suspended, at("09:23")).Next
+	assert.Empty(t, state.Suspension.Suspender)
+
+	signal := schedule.Suspender{By: "bob", At: at("09:20"), Through: ledger.ThroughSignal}
+	assert.Equal(t, signal, signal.Known(schedule.Suspender{By: "eve"}))
+	assert.Equal(t, schedule.Suspender{User: "ada", Through: ledger.ThroughSignal}, signal.Known(schedule.Suspender{User: "ada"}))
+	kubectl := schedule.Suspender{Through: "kubectl-edit"}
+	assert.Equal(t, kubectl, kubectl.Known(ada))
 }

@@ -17,6 +17,8 @@ type TriggerRequest struct {
 	// Note is the sender's, Asked who that is.
 	Note string `json:"note,omitempty"`
 	ledger.Asked
+	// Caller is the user that names.CallerHeader names, which the activity that starts the run may believe: User is that.
+	Caller string `json:"caller,omitempty"`
 	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 }
@@ -96,6 +98,7 @@ func (p *pass) number(request TriggerRequest) Trigger {
 func (t Trigger) start() Start {
 	return Start{
 		Scheduled: t.At.Truncate(time.Second), Manual: true, Sequence: t.Sequence, Overlap: t.Overlap, Note: t.Note, Asked: t.Asked,
+		Caller: t.Caller,
 	}
 }
 

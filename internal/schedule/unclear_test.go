@@ -187,7 +187,7 @@ func TestAManualJobThatMayBeMadeAgainIsKept(t *testing.T) {
 		"of a trigger": func(c *cluster) { c.trigger(at("09:56")) },
 		"of a backfill": func(c *cluster) {
 			request := schedule.BackfillRequest{From: at("09:50"), To: at("09:50")}
-			c.state = schedule.AddBackfill(c.state, c.spec, request, []time.Time{at("09:50")}, at("09:56"))
+			c.state = schedule.AddBackfill(c.state, c.spec, request, "", []time.Time{at("09:50")}, at("09:56"))
 			c.at(at("09:56"))
 		},
 	} {
@@ -264,7 +264,7 @@ func TestAManualRunThatIsAnswered500AlwaysDoesNotEndTheSchedule(t *testing.T) {
 		"a trigger": func(c *cluster) { c.trigger(at("10:01")) },
 		"a backfill": func(c *cluster) {
 			request := schedule.BackfillRequest{From: at("09:50"), To: at("09:50")}
-			c.state = schedule.AddBackfill(c.state, c.spec, request, []time.Time{at("09:50")}, at("10:01"))
+			c.state = schedule.AddBackfill(c.state, c.spec, request, "", []time.Time{at("09:50")}, at("10:01"))
 			c.at(at("10:01"))
 		},
 	} {

@@ -49,7 +49,7 @@ var decoders = map[string][]string{
 	"workflows/cronjob_children.go": {".Get(ctx, &result)", ".Details(&result)"},
 	"workflows/mailbox.go":          {".FromPayload(received.payload, &content)"},
 	"workflows/cronjob_trigger.go":  {"json.Unmarshal(data, &quoted)", "json.Unmarshal(data, &fields)"},
-	"workflows/note.go":             {"json.Unmarshal(data, &text)", "json.Unmarshal(data, &quoted)", "json.Unmarshal(object, &fields)", "json.Unmarshal(object, &all)", "json.Unmarshal(field, &text)"},
+	"workflows/note.go":             {"json.Unmarshal(data, &text)", "json.Unmarshal(data, &quoted)", "json.Unmarshal(object, &fields)", "json.Unmarshal(object, &all)", "json.Unmarshal(field, &text)", ".FromPayload(payload, &caller)"},
 	"activities/pods_bulk.go":       {"GetHeartbeatDetails(ctx, details)"},
 	"internal/bridge/temporal.go":   {".Get(&description)"},
 }

@@ -41,7 +41,7 @@ func status() []amendment {
 		{at: "status.workflow.id", schema: atMost(schedule.MaxStatusWorkflowID)},
 		{at: "status.workflow.namespace", schema: atMost(schedule.MaxStatusName)},
 	}
-	for _, field := range []string{"message", "resultReason", "by", "changed"} {
+	for _, field := range []string{"message", "resultReason", "by", "user", "changed"} {
 		list = append(list, amendment{at: "status.recentRuns[]." + field, schema: atMost(schedule.MaxStatusText)})
 	}
 	list = append(list, amendment{at: "status.recentRuns[].jobName", schema: atMost(schedule.MaxStatusName)})

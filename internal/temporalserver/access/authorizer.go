@@ -23,7 +23,7 @@ import (
 // How a caller is known, in the principals of histories.
 const (
 	byCertificate = "certificate"
-	byKubernetes  = "kubernetes"
+	byKubernetes  = names.KubernetesCaller
 )
 
 // Options say whom a server is for.

@@ -170,11 +170,11 @@ func details(row ostinatov1.RecentRun) string {
 	return strings.Join(parts, ": ")
 }
 
-// asked says who has asked for a manual run, as claimed.
+// asked says who has asked for a manual run.
 func asked(row ostinatov1.RecentRun) string {
 	text := "asked for"
-	if row.By != "" {
-		text += " by " + row.By + " (claimed)"
+	if who := ledger.Who(row.User, row.By); who != "" {
+		text += " by " + who
 	}
 	if row.Through != "" {
 		text += " through " + row.Through
