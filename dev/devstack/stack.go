@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -182,7 +183,11 @@ func (s *Stack) StartTemporal(ctx context.Context) error {
 
 // StartWorker starts one more worker.
 func (s *Stack) StartWorker(ctx context.Context) error {
-	worker, err := s.launchOwn(ctx, s.nextName("worker"), s.programs.Worker, spec.Worker, s.options.WorkerKubeconfig, s.options.WorkerArgs)
+	args := s.options.WorkerArgs
+	if s.options.Temporal == TemporalGuarded {
+		args = append(slices.Clip(args), "--caller-header")
+	}
+	worker, err := s.launchOwn(ctx, s.nextName("worker"), s.programs.Worker, spec.Worker, s.options.WorkerKubeconfig, args)
 	if err == nil {
 		s.workers = append(s.workers, worker)
 	}
