@@ -47,6 +47,8 @@ SUITE_FUNCTIONS ?=
 PKG ?= ./...
 
 DEVSTACK := $(OSTINATO_CACHE)/bin/devstack
+# As dev/devstack builds the product's programs and the tools: each package that they share is then compiled once.
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath
 TOOL = $$($(DEVSTACK) tools --path $(1))
 
 .PHONY: help
@@ -55,15 +57,15 @@ help: ## List the targets.
 
 .PHONY: cli
 cli: ## Build the ostinato command into the cache.
-	@$(GO) build -o $(OSTINATO_CACHE)/bin/ostinato ./cmd/ostinato
+	@$(BUILD) -o $(OSTINATO_CACHE)/bin/ostinato ./cmd/ostinato
 
 .PHONY: devstack
 devstack: ## Build the program behind make dev, smoke and tools into the cache.
 	@if ! test -x $(DEVSTACK); then \
 		echo "building the devstack program (the first time fetches Go modules and takes minutes)"; SECONDS=0; \
-		$(GO) build -o $(DEVSTACK) ./dev/cmd/devstack; echo "devstack: built in $${SECONDS}s"; \
+		$(BUILD) -o $(DEVSTACK) ./dev/cmd/devstack; echo "devstack: built in $${SECONDS}s"; \
 	fi
-	@$(GO) build -o $(DEVSTACK) ./dev/cmd/devstack
+	@$(BUILD) -o $(DEVSTACK) ./dev/cmd/devstack
 
 .PHONY: dev
 dev: devstack ## Run everything on this machine and show it live (NODE=auto|real|kwok, TEMPORAL=embedded|guarded|postgres). Ctrl-C stops it.
