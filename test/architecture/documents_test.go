@@ -19,7 +19,7 @@ var (
 	markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	// namedFile finds files and folders of this project between backquotes: those that begin
 	// with one of its top-level names.
-	namedFile = regexp.MustCompile("`((?:activities|api|cmd|deploy|docs|internal|test|tools|workflows)/[A-Za-z0-9_./-]+)`")
+	namedFile = regexp.MustCompile("`((?:activities|api|cmd|deploy|dev|docs|internal|test|tools|workflows)/[A-Za-z0-9_./-]+)`")
 	// heading finds the headings that an anchor may name.
 	heading = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
 	// fenced finds blocks of code, whose lines are no headings.
