@@ -31,16 +31,22 @@ import (
 	"ostinato.dev/ostinato/internal/temporalserver/authority"
 )
 
-// people know ada and eve by their tokens. Ada may do everything to objects of namespace shop, eve nothing.
+// people know ada, zoë and eve by their tokens. Ada and zoë may do everything to objects of namespace shop, eve nothing.
 type people struct{}
 
+// zoe has a name that is neither ASCII nor without quotes.
+const zoe = `corp\zoë "Z" 張`
+
 func (people) Identify(_ context.Context, _, token string) (authenticationv1.UserInfo, bool, error) {
+	if token == "zoe" {
+		return authenticationv1.UserInfo{Username: zoe}, true, nil
+	}
 	return authenticationv1.UserInfo{Username: token}, token == "ada" || token == "eve", nil
 }
 
 func (people) Allowed(_ context.Context, user authenticationv1.UserInfo, questions []access.Question) (*access.Question, error) {
 	for _, question := range questions {
-		if user.Username != "ada" || question.Namespace != "shop" {
+		if user.Username == "eve" || question.Namespace != "shop" {
 			return &question, nil
 		}
 	}
@@ -230,6 +236,22 @@ func TestBehindADoorCallersAreNamedByTheServer(t *testing.T) {
 		if event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName() == "suspend" && event.GetPrincipal().GetName() != "ada" {
 			t.Errorf("the history names %v", event.GetPrincipal())
 		}
+	}
+}
+
+// Temporal passes the name of a caller on in metadata of gRPC, which takes printable ASCII alone.
+func TestBehindADoorAUserMayHaveAnyName(t *testing.T) {
+	g := startGuarded(t)
+	seen := g.serve(t)
+	_, err := g.as(t, authority.Bridge).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: hello, TaskQueue: testQueue}, "CronJob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.as(t, "zoe").SignalWorkflow(t.Context(), hello, "", "suspend", nil); err != nil {
+		t.Fatalf("a user with a name beyond ASCII can't send: %v", err)
+	}
+	if got := hear(t, seen); got != "kubernetes:"+zoe {
+		t.Errorf("the signal's header names %q", got)
 	}
 }
 

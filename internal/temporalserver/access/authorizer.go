@@ -139,7 +139,7 @@ func (a authorizer) reaches(target *authorization.CallTarget) bool {
 
 func (a authorizer) person(ctx context.Context, user authenticationv1.UserInfo, target *authorization.CallTarget, needs right) (authorization.Result, error) {
 	if a.Administrators != "" && slices.Contains(user.Groups, a.Administrators) {
-		return permitted(byKubernetes, user.Username), nil
+		return permitted(byKubernetes, escaped(user.Username)), nil
 	}
 	who := fmt.Sprintf("%q", user.Username)
 	if !a.reaches(target) {
@@ -156,7 +156,7 @@ func (a authorizer) person(ctx context.Context, user authenticationv1.UserInfo, 
 	if refused != nil {
 		return refuse(who, target, "the API server does not let them "+text(*refused))
 	}
-	return permitted(byKubernetes, user.Username), nil
+	return permitted(byKubernetes, escaped(user.Username)), nil
 }
 
 func permitted(kind, name string) authorization.Result {

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"strconv"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -19,12 +20,27 @@ func StampCaller(ctx context.Context, request any, _ *grpc.UnaryServerInfo, hand
 	return handler(ctx, request)
 }
 
+// escaped is a user's name in a principal. Temporal's services pass that on in gRPC's metadata, which takes printable ASCII alone: a call
+// with another name would fail.
+func escaped(user string) string {
+	quoted := strconv.QuoteToASCII(user)
+	return quoted[1 : len(quoted)-1]
+}
+
 // callerOf tells a user from a program of the same name. It is empty if there is no principal.
 func callerOf(principal *commonpb.Principal) string {
 	if principal == nil {
 		return ""
 	}
-	return principal.GetType() + ":" + principal.GetName()
+	name := principal.GetName()
+	if principal.GetType() == byKubernetes {
+		user, err := strconv.Unquote(`"` + name + `"`)
+		if err != nil {
+			return ""
+		}
+		name = user
+	}
+	return principal.GetType() + ":" + name
 }
 
 func stamp(request any, caller string) {
