@@ -25,6 +25,7 @@ import (
 	"go.temporal.io/server/common/rpc/encryption"
 	"go.temporal.io/server/temporal"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"ostinato.dev/ostinato/deploy/temporal-authorizer/temporalaccess"
@@ -89,21 +90,32 @@ func run(ctx context.Context, arguments []string) error {
 	return server.Stop()
 }
 
-// guarded are the options of a frontend. The authorizer of the configuration, if there is one, decides about the other namespaces.
-func guarded(ctx context.Context, o temporalaccess.Options, logger log.Logger, configured config.Global) ([]temporal.ServerOption, error) {
+// apiServer is how the Kubernetes API server is reached, and this program's namespace there, in a Pod the Pod's own. What is asked about
+// callers is bounded for each of them; client-go's own bound, five questions a second, would be used up by a stranger's tokens.
+func apiServer() (*rest.Config, string, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	cluster, err := loader.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("find the Kubernetes API server: %w", err)
+		return nil, "", fmt.Errorf("find the Kubernetes API server: %w", err)
 	}
+	cluster.UserAgent, cluster.QPS = "temporal-authorizer", -1
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("find this program's Kubernetes namespace: %w", err)
+	}
+	return cluster, namespace, nil
+}
+
+// guarded are the options of a frontend. The authorizer of the configuration, if there is one, decides about the other namespaces.
+func guarded(ctx context.Context, o temporalaccess.Options, logger log.Logger, configured config.Global) ([]temporal.ServerOption, error) {
+	cluster, namespace, err := apiServer()
+	if err != nil {
+		return nil, err
+	}
+	o.KubernetesNamespace = namespace
 	o.Kubernetes, err = kubernetes.NewForConfig(cluster)
 	if err != nil {
 		return nil, fmt.Errorf("make a Kubernetes client: %w", err)
-	}
-	// In a Pod, the Pod's own.
-	o.KubernetesNamespace, _, err = loader.Namespace()
-	if err != nil {
-		return nil, fmt.Errorf("find this program's Kubernetes namespace: %w", err)
 	}
 	authorizer, err := authorization.GetAuthorizerFromConfig(&configured.Authorization)
 	if err != nil {

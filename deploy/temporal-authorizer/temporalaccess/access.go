@@ -27,7 +27,8 @@ const service = "ostinato-temporal"
 
 // Options say whom a server is for, and who tells.
 type Options struct {
-	// Kubernetes is a client with the rights of deploy/components/temporal-access/rbac.yaml.
+	// Kubernetes is a client with the rights of deploy/components/temporal-access/rbac.yaml. Set its QPS to -1: client-go's own bound of five
+	// questions a second, for all callers, is used up by a stranger's tokens.
 	Kubernetes kubernetes.Interface
 	// KubernetesNamespace has the Secret ostinato-temporal-authority, by which tokens of people are signed. It is made if it is not there,
 	// and all frontends of a cluster use the same.
