@@ -74,7 +74,7 @@ dynamicConfigClient: {filepath: dynamic.yaml, pollInterval: 1m}
 
 const dynamicSettings = `
 system.enableRingpopTLS: [{value: true}]
-system.enablePrincipalPropagation: [{value: true}]
+frontend.enablePrincipalPropagation: [{value: true}]
 frontend.exposeAuthorizerErrors: [{value: true}]
 `
 
