@@ -187,12 +187,22 @@ func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ost
 	if before := firstOf(read.Conditions, isSuspended); before != nil && before.LastTransitionTime.Equal(&condition.LastTransitionTime) {
 		// A field manager's time moves with each of its writes. A user whom the status names is still the one whom the object claims,
 		// though a workflow that begins anew does not know it.
-		if was := timeless(before.Message); message == "" || timeless(message) == was || timeless(known.String()) == was {
+		if was := timeless(before.Message); message == "" || timeless(message) == was || timeless(known.String()) == was || who.claimedIn(was) {
 			message = before.Message
 		}
 	}
 	condition.Message = cmp.Or(message, condition.Message)
 	return status
+}
+
+// claimedIn reports whether a status says that a user, whom the suspender does not tell, has claimed the suspender's name.
+func (s Suspender) claimedIn(was string) bool {
+	if s.User != "" {
+		return false
+	}
+	s.User = "\x00"
+	claim, isClaim := strings.CutPrefix(timeless(s.String()), "by \x00 (")
+	return isClaim && strings.HasSuffix(was, " ("+claim)
 }
 
 func isSuspended(condition metav1.Condition) bool {

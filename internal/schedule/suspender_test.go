@@ -55,6 +55,17 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 			suspended, suspendedStatus(at("10:01"), "Suspended", "by ada at 2016-05-19T10:00:00Z through signal: maintenance"), ada,
 			"by ada at 2016-05-19T10:00:00Z through signal: maintenance",
 		},
+		"a user of whom a new workflow knows the claim alone": {
+			suspended, suspendedStatus(at("10:01"), "Suspended", "by eve (claims to be ada) at 2016-05-19T10:00:00Z through signal: maintenance"), ada,
+			"by eve (claims to be ada) at 2016-05-19T10:00:00Z through signal: maintenance",
+		},
+		"a user who has claimed another name than the object has": {
+			suspended, suspendedStatus(at("10:01"), "Suspended", "by eve (claims to be bob) at 2016-05-19T10:00:00Z through signal: maintenance"), ada, ada.String(),
+		},
+		"a user beside one who is known": {
+			suspended, suspendedStatus(at("10:01"), "Suspended", "by eve (claims to be ada) at 2016-05-19T10:00:00Z through signal: maintenance"),
+			schedule.Suspender{By: "ada", User: "bob", Through: ledger.ThroughSignal, Why: "maintenance"}, "by bob (claims to be ada) through signal: maintenance",
+		},
 		"a user whose reason another has changed": {
 			suspended, suspendedStatus(at("10:01"), "Suspended", "by ada at 2016-05-19T10:00:00Z through signal: an upgrade"), ada, ada.String(),
 		},
