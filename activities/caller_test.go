@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -165,4 +166,25 @@ func TestTheSuspendOfAJobIsAnsweredWithTheCallersName(t *testing.T) {
 		})
 		assert.Equal(t, []string{"Normal SignalTaken Signal suspend was taken" + want}, s.recorded())
 	}
+}
+
+// Of a CronJob that a worker remembers while a run is under way it has no managed fields. A request's own words count no more for that.
+func TestARequestsOwnWordsNameNoSuspender(t *testing.T) {
+	s := calledStage(t, false)
+	s.suspend("", "ada", 0)
+	write := func(since time.Time, message string) string {
+		must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{
+			CronJob: cronJobRef, Digest: schedule.SpecOf(s.cronJob()).Digest(), Basis: s.basis(),
+			Status: &ostinatov1.CronJobStatus{
+				Active: []corev1.ObjectReference{{Kind: "Job", APIVersion: "batch/v1", Namespace: namespace, Name: jobName, UID: jobUID}},
+				Conditions: []metav1.Condition{{
+					Type: ostinatov1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: "Suspended", Message: message,
+					LastTransitionTime: metav1.NewTime(since),
+				}},
+			},
+		})
+		return meta.FindStatusCondition(s.cronJob().Status.Conditions, ostinatov1.ConditionSuspended).Message
+	}
+	assert.Equal(t, "by ada (claimed) at 2026-01-02T03:04:00Z through signal: upgrade", write(scheduled, ""))
+	assert.Empty(t, write(scheduled.Add(time.Second), "by root at 2026-01-02T03:04:00Z through signal"))
 }

@@ -191,7 +191,7 @@ func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ost
 			message = before.Message
 		}
 	}
-	condition.Message = cmp.Or(message, condition.Message)
+	condition.Message = message
 	return status
 }
 
