@@ -40,12 +40,12 @@ metadata: {name: loser-%03d}
 spec:
   schedule: "* * * * *"
   concurrencyPolicy: %s
-  catchUp: All
+  catchUp: all
   jobTemplate: {spec: {template: {spec: {restartPolicy: Never, terminationGracePeriodSeconds: 0, containers: [{name: main, image: "busybox:1.28", command: [date]}]}}}}
 `
 
 // TestNothingIsMissedOrDoubledByALoss installs the product, has a hundred CronJobs due each minute, and takes from it one thing after
-// another. Every CronJob starts every minute (catchUp: All), so each minute of each CronJob must have one Job.
+// another. Every CronJob starts every minute (catchUp: all), so each minute of each CronJob must have one Job.
 func TestNothingIsMissedOrDoubledByALoss(t *testing.T) {
 	apply(t, volume+"- {apiVersion: v1, kind: Namespace, metadata: {name: "+losers+"}}\n")
 	helm(t, "install", release, cluster.chart, "--version="+chartVersion, "--plain-http", "--set=image.registry=localhost", "--wait", "--timeout=5m")
