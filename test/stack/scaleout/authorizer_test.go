@@ -16,6 +16,7 @@ import (
 	"text/template"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
@@ -216,6 +217,31 @@ func tokenOf(t *testing.T, namespace, user string, rules ...rbacv1.PolicyRule) s
 	return token
 }
 
+// named checks that the history and the header of each signal name the user who has sent it.
+func named(t *testing.T, workflow, user string) {
+	t.Helper()
+	signals := 0
+	events := stack.Temporal.GetWorkflowHistory(t.Context(), workflow, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		must(t, err)
+		signal := event.GetWorkflowExecutionSignaledEventAttributes()
+		if signal.GetSignalName() != protocol.SuspendSignal {
+			continue
+		}
+		signals++
+		if name := event.GetPrincipal().GetName(); name != user {
+			t.Errorf("the history says that the signal is of %q", name)
+		}
+		if header := string(signal.GetHeader().GetFields()[names.CallerHeader].GetData()); header != `"kubernetes:`+user+`"` {
+			t.Errorf("the header says that the signal is of %s", header)
+		}
+	}
+	if signals != 1 {
+		t.Errorf("the history has %d signals %s", signals, protocol.SuspendSignal)
+	}
+}
+
 // A cluster of someone's own gets the door by one more frontend with its own configuration, while its others go on.
 func TestTheAPIServerDecidesAtAFrontendOfACluster(t *testing.T) {
 	address := guarded(t)
@@ -236,6 +262,7 @@ func TestTheAPIServerDecidesAtAFrontendOfACluster(t *testing.T) {
 		return err
 	})
 	t.Logf("suspended %s after the signal", time.Since(began).Round(time.Millisecond))
+	named(t, workflow, "editor")
 	if _, err := dialled(t, address, spec.Worker, "").QueryWorkflow(t.Context(), workflow, "", protocol.DescribeQuery); err != nil {
 		t.Errorf("the worker may not query: %v", err)
 	}
