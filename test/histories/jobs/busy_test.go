@@ -76,7 +76,7 @@ func (c *cluster) begun(count int32) {
 		pod := k8s.RenderPod(stored, job.Create{Name: name, Attempt: i + 1})
 		pod.UID, pod.CreationTimestamp, pod.ResourceVersion = uidOf(name), now(), c.nextVersion()
 		pod.Status.Phase = corev1.PodPending
-		c.record.created(pod, nil, stored)
+		c.record.created(pod, nil, stored, false)
 		must(c.objects.Create(pods, pod, namespace))
 		c.changed(pod)
 	}
