@@ -88,7 +88,7 @@ func TestASuspensionNamesTheCallerThatIsBelieved(t *testing.T) {
 	}
 }
 
-// A person who may patch CronJobs, or write to a Temporal that knows no callers, makes nobody a suspender.
+// Neither a person who may patch CronJobs nor a writer to a Temporal that knows no callers can name a user as the suspender.
 func TestNobodyElseNamesTheUserWhoHasSuspended(t *testing.T) {
 	ada := schedule.Suspender{User: "ada", At: scheduled, Why: "upgrade"}
 	suspendedAs := func(manager string) func(*stage) {

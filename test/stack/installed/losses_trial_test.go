@@ -45,7 +45,7 @@ spec:
 `
 
 // TestNothingIsMissedOrDoubledByALoss installs the product, has a hundred CronJobs due each minute, and takes from it one thing after
-// another. Every CronJob starts every minute (catchUp: all, and a third of them wait for the run before), so each minute of each CronJob
+// another. Every CronJob starts every minute (catchUp: all), and a third of them wait for the run before. So each minute of each CronJob
 // must have one Job.
 func TestNothingIsMissedOrDoubledByALoss(t *testing.T) {
 	apply(t, volume+"- {apiVersion: v1, kind: Namespace, metadata: {name: "+losers+"}}\n")
