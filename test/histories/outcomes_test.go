@@ -355,9 +355,18 @@ func (o outcome) triggered() (all int) {
 
 // resetUnawares reports whether Temporal has forgotten something when no process was there: nothing tells that the Job of a trigger is made
 // that was lost with the process, and after a reset it is heard again. Where etcd is restored or the CronJob made again too, nothing tells that what is
-// heard is of the past.
+// heard is of the past; nor does the status, if its write was under way.
 func (o outcome) resetUnawares() bool {
-	return len(o.forgot) > 0 && (len(o.restores()) > 0 || o.made().After(o.begin)) || slices.ContainsFunc(o.forgot, func(at time.Time) bool { return o.wasAway(at, at) })
+	return len(o.forgot) > 0 && (len(o.restores()) > 0 || o.made().After(o.begin)) || slices.ContainsFunc(o.forgot, func(at time.Time) bool {
+		return o.wasAway(at, at) || o.writesStatus(at)
+	})
+}
+
+// writesStatus reports whether a write of the status was under way.
+func (o outcome) writesStatus(at time.Time) bool {
+	return slices.ContainsFunc(o.sent, func(one *asked) bool {
+		return strings.HasSuffix(one.what, "cronjobs/status") && !one.sent.After(at) && (one.answered.IsZero() || !one.answered.Before(at))
+	})
 }
 
 // made is when the CronJob was made, or made again last.

@@ -62,8 +62,8 @@ type cluster struct {
 	bulkQPS float32
 	// fails says what becomes of each write: nothing, carried out without an answer, or not.
 	fails func(write int) fault
-	// writes counts them.
-	writes int
+	// writes counts them, and failed those that have gone wrong one after the other.
+	writes, failed int
 	// hangs is how long the create of a Pod takes.
 	hangs func(name string) time.Duration
 	// later does something after a while, guarded by the mutex.
@@ -208,6 +208,13 @@ func (c *cluster) nextFault(action clienttesting.Action) fault {
 	}
 	c.writes++
 	fails := c.fails(c.writes)
+	c.failed++
+	if fails == none {
+		c.failed = 0
+	}
+	if c.failed > 2 {
+		c.record.silent = append(c.record.silent, time.Now().UTC())
+	}
 	if fails != none {
 		c.record.line("fault %d of %s %s", fails, action.GetVerb(), action.GetResource().Resource)
 	}

@@ -282,7 +282,7 @@ func (o outcome) runUncounted() (wrong []string) {
 			until = o.statuses[n+1].at
 		}
 		for at := one.at.Add(takes); at.Before(until); at = at.Add(time.Second) {
-			if active := o.activeSince(at, at.Add(-takes)); active > int(one.status.Active) && !o.unwatched(at.Add(-takes), at) {
+			if active := o.activeSince(at, at.Add(-takes)); active > int(one.status.Active) && !o.unwatched(at.Add(-takes), at) && !o.wasSilent(at.Add(-takes), at) {
 				wrong = append(wrong, fmt.Sprintf("%d Pods are active at %s, the status says %d since %s", active, clock(at), one.status.Active, clock(one.at)))
 				break
 			}
@@ -294,6 +294,11 @@ func (o outcome) runUncounted() (wrong []string) {
 // does reports whether a scenario has one of these steps.
 func (o outcome) does(what ...string) bool {
 	return slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return slices.Contains(what, s.Does) })
+}
+
+// wasSilent reports whether the API server left writes without an answer in a stretch, one after the other.
+func (o outcome) wasSilent(from, to time.Time) bool {
+	return slices.ContainsFunc(o.silent, func(at time.Time) bool { return !at.Before(from) && !at.After(to) })
 }
 
 // unwatched reports whether no watch of Pods runs at a time in a stretch.

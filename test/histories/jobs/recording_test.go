@@ -23,7 +23,9 @@ type recording struct {
 	specs    []stretch
 	// refused is why a status was not valid.
 	refused []string
-	lines   []string
+	// silent is when the API server left a third write, or a later one, without an answer.
+	silent []time.Time
+	lines  []string
 }
 
 // life is what became of a Pod. Times are zero for what has not happened.
