@@ -128,7 +128,8 @@ func TestAPodThatAnAttemptWithoutAnAnswerMadeIsFoundBehindAQuota(t *testing.T) {
 	}
 }
 
-// A lost workflow task forgets the plan that ended the Job. The next task has heard of more when it decides the same.
+// A lost workflow task forgets the plan that ended the Job. The next task has heard of more when it decides the same, and is told that
+// the Job has ended.
 func TestTheEndOfAJobIsAnnouncedOnce(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil)
 	status := batchv1.JobStatus{Succeeded: 1, Conditions: []batchv1.JobCondition{
@@ -136,12 +137,15 @@ func TestTheEndOfAJobIsAnnouncedOnce(t *testing.T) {
 	}}
 	for failed := range int32(2) {
 		status.Failed = failed
-		must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
+		result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
 			Job: jobRef, Status: status.DeepCopy(), Events: []event.Event{event.Normal("Completed", "Job completed")},
 		})
+		if ended := result.Unfounded != ""; ended != (failed > 0) {
+			t.Errorf("with %d failures: unfounded %q", failed, result.Unfounded)
+		}
 	}
-	if stored := s.job(jobName); stored.Status.Failed != 1 {
-		t.Errorf("the second status is not written: %+v", stored.Status)
+	if stored := s.job(jobName); stored.Status.Failed != 0 {
+		t.Errorf("a status comes after the last one: %+v", stored.Status)
 	}
 	if events := s.recorded(); !slices.Equal(events, []string{"Normal Completed Job completed"}) {
 		t.Errorf("events %v", events)

@@ -25,9 +25,15 @@ import (
 // audit compares a status with the Pods that it counts, before anything of the request is carried out: a signal, or the request
 // itself, may have made them up. What the Job notes was seen before. done says that something is not so, which the report names.
 func (a *Activities) audit(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest) (report job.Report, done bool, err error) {
-	if request.Status == nil || claim.Finished(owner) != nil && k8s.HasJobStatus(owner, request.Status) {
-		// An earlier attempt has ended the Job, and may have released its Pods. An end notes nothing.
+	if request.Status == nil {
 		return report, false, nil
+	}
+	if claim.Finished(owner) != nil {
+		// The status that ends a Job is its last one. An earlier attempt may have written it, and released the Pods; it notes none.
+		if !k8s.HasJobStatus(owner, request.Status) {
+			report.Unfounded = "the Job has ended"
+		}
+		return report, report.Unfounded != "", nil
 	}
 	noted := sets.New(k8s.CountedPods(owner)...)
 	fresh := slices.DeleteFunc(slices.Clone(request.Counted), func(pod job.Counted) bool { return noted.Has(pod.UID) })

@@ -51,8 +51,8 @@ func TestAStatusCountsWhatWasSeen(t *testing.T) {
 		status  batchv1.JobStatus
 		counted []job.Counted
 		active  int32
-		// decided has the Job failing already.
-		decided bool
+		// decided has the Job failing already, and over failed.
+		decided, over bool
 		// unseen are the Pods that are said not to be so; with unfounded the status is refused without one.
 		unseen, unfounded bool
 		// limit is the Job's backoffLimit; unreasoned that no failure follows.
@@ -68,6 +68,7 @@ func TestAStatusCountsWhatWasSeen(t *testing.T) {
 		"a verdict that is founded":        {pods: []podBuilder{a(corev1.PodFailed)}, status: failing, counted: countedAs(job.PodFailed, "a"), limit: 0},
 		"a verdict before the limit":       {pods: []podBuilder{a(corev1.PodFailed)}, status: failing, counted: countedAs(job.PodFailed, "a"), limit: 1, unreasoned: true},
 		"a verdict for nothing":            {status: batchv1.JobStatus{Conditions: failing.Conditions}, unreasoned: true},
+		"more of a Job that has failed":    {pods: []podBuilder{a(corev1.PodFailed).Released()}, status: failing, counted: countedAs(job.PodFailed, "a"), over: true, unfounded: true},
 		"the end":                          {pods: []podBuilder{a(corev1.PodSucceeded)}, status: complete, counted: countedAs(job.PodSucceeded, "a")},
 		"a success without a Pod":          {status: succeeded, unfounded: true},
 		"a failure without a Pod":          {status: failed, unfounded: true},
@@ -97,6 +98,10 @@ func TestAStatusCountsWhatWasSeen(t *testing.T) {
 			owner.Spec.Completions, owner.Spec.BackoffLimit, owner.Status.Active = ptr.To(int32(1)), ptr.To(test.limit), test.active
 			if test.decided {
 				owner.Status.Conditions = failing.Conditions
+			}
+			if test.over {
+				owner.Status.Conditions = append(slices.Clone(failing.Conditions), condition(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded))
+				test.status.Conditions = owner.Status.Conditions
 			}
 			s := asMade(t, owner, test.pods...)
 			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Status: &test.status, Counted: test.counted})

@@ -193,6 +193,10 @@ func table() []scenario {
 			},
 		},
 		{
+			Name: "forged: a Job that has failed counts a Pod again", Spec: limited, Lasts: time.Minute, Courses: []course{{Takes: 20 * time.Second, Exit: 1}},
+			Steps: []step{{At: 50 * time.Second, Does: "forge", Forgery: forgery{Failed: 1, Pods: 1, Fate: job.PodFailed}}},
+		},
+		{
 			Name: "9: a rebuild meets a failed Pod that is counted and not released", Spec: perIndex, Lasts: 3 * time.Minute,
 			Courses: []course{{Takes: 10 * time.Second, Exit: 1}},
 			Steps:   []step{{At: 5 * time.Second, Does: "webhook"}, {At: 15 * time.Second, Does: "anew"}, {At: 40 * time.Second, Does: "accept"}},
