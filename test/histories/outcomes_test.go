@@ -121,7 +121,8 @@ func (o outcome) runTwice() (wrong []string) {
 			}
 			continue
 		}
-		if one.what != "create" {
+		// What lands after its CronJob is gone is deleted with it.
+		if one.what != "create" || o.remade(one) {
 			continue
 		}
 		run := runOf(one.job)
@@ -142,10 +143,10 @@ func runOf(job *batchv1.Job) string {
 	return job.Name
 }
 
-// remade reports whether a Job was deleted together with its CronJob, which was made again.
-func (o outcome) remade(removed taken) bool {
-	owner := metav1.GetControllerOf(removed.job)
-	return owner != nil && owner.UID != removed.uid
+// remade reports whether the CronJob of a Job was made again.
+func (o outcome) remade(one taken) bool {
+	owner := metav1.GetControllerOf(one.job)
+	return owner != nil && owner.UID != one.uid
 }
 
 // takenBack reports whether etcd was restored, between two creates, to before the first one.
@@ -362,10 +363,11 @@ func (o outcome) resetUnawares() bool {
 	})
 }
 
-// writesStatus reports whether a write of the status was under way.
+// writesStatus reports whether a write of the status was under way, for its client or, after that has given it up, for the API server.
 func (o outcome) writesStatus(at time.Time) bool {
+	const goesOn = time.Minute
 	return slices.ContainsFunc(o.sent, func(one *asked) bool {
-		return strings.HasSuffix(one.what, "cronjobs/status") && !one.sent.After(at) && (one.answered.IsZero() || !one.answered.Before(at))
+		return strings.HasSuffix(one.what, "cronjobs/status") && !one.sent.After(at) && (one.answered.IsZero() || one.answered.After(at.Add(-goesOn)))
 	})
 }
 
