@@ -43,8 +43,7 @@ func (d *doors) open(pid int, apiServer *url.URL) error {
 	if d.namespace, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil {
 		return fmt.Errorf("find the node's network: %w", err)
 	}
-	api, err := d.listen(":" + apiServer.Port())
-	if err != nil {
+	if err := d.admit(apiServer.Host); err != nil {
 		return err
 	}
 	pulls, err := d.listen(pullAddress)
@@ -53,8 +52,21 @@ func (d *doors) open(pid int, apiServer *url.URL) error {
 	}
 	kubelet := net.JoinHostPort("127.0.0.1", strconv.Itoa(d.kubeletPort()))
 	go forward(d.kubelet, func() (net.Conn, error) { return d.dial(kubelet) })
-	go forward(api, func() (net.Conn, error) { return net.Dial("tcp", apiServer.Host) })
 	go func() { _ = http.Serve(pulls, pullProxy()) }() // until it is closed
+	return nil
+}
+
+// admit has the node's network reach a TCP address of the host, at the same port of every address of the node.
+func (d *doors) admit(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("open the node to %s: %w", address, err)
+	}
+	listener, err := d.listen(":" + port)
+	if err != nil {
+		return err
+	}
+	go forward(listener, func() (net.Conn, error) { return net.Dial("tcp", address) })
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -143,6 +144,15 @@ func (r *Real) Name() string { return r.name }
 
 // Processes returns the node's first process, which ends when any of its daemons does.
 func (r *Real) Processes() []*process.Process { return []*process.Process{r.init} }
+
+// Admit has Pods reach a TCP server of the host, until the node stops. It returns where they do.
+func (r *Real) Admit(address string) (inside string, err error) {
+	if err := r.doors.admit(address); err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(address)
+	return net.JoinHostPort(nodeAddress, port), err
+}
 
 // Stop stops the kubelet, then containerd, then whatever runs in containers, and takes the node's cgroups away. Images,
 // the record of containers and logs stay in the folder. Stopping twice does nothing.

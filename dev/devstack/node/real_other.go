@@ -23,6 +23,9 @@ func (*Real) Name() string { return "" }
 // Processes returns nothing.
 func (*Real) Processes() []*process.Process { return nil }
 
+// Admit does nothing.
+func (*Real) Admit(string) (string, error) { return "", errors.New("a real node needs Linux") }
+
 // Stop does nothing.
 func (*Real) Stop() error { return nil }
 

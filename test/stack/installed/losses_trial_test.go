@@ -50,6 +50,7 @@ spec:
 func TestNothingIsMissedOrDoubledByALoss(t *testing.T) {
 	apply(t, volume+"- {apiVersion: v1, kind: Namespace, metadata: {name: "+losers+"}}\n")
 	helm(t, "install", release, cluster.chart, "--version="+chartVersion, "--plain-http", "--set=image.registry=localhost", "--wait", "--timeout=5m")
+	database := startDatabase(t)
 	book := record(t)
 	for n := range loserCount {
 		policy := "Allow"
@@ -81,10 +82,10 @@ func TestNothingIsMissedOrDoubledByALoss(t *testing.T) {
 				return os.Rename(filepath.Join(cluster.volume, "backup"), databases)
 			})
 		}},
+		{"an upgrade that moves the data to PostgreSQL", moveTo(database)},
+		{"an upgrade that moves the data back to the volume", moveBack},
 		{"the node is away for two minutes", loseNode},
-		{"an upgrade to another build", func(t *testing.T) {
-			helm(t, "upgrade", release, cluster.chart, "--version="+chartVersion, "--plain-http", "--reuse-values", "--set=image.tag="+changedVersion, "--wait", "--timeout=5m")
-		}},
+		{"an upgrade to another build", func(t *testing.T) { upgrade(t, "--set=image.tag="+changedVersion) }},
 		{"a roll-back to the build before", func(t *testing.T) { helm(t, "rollback", release, "--wait", "--timeout=5m") }},
 	} {
 		passed := t.Run(loss.name, func(t *testing.T) {
