@@ -112,9 +112,11 @@ func (o outcome) wasAway(from, to time.Time) bool {
 	return slices.ContainsFunc(o.away, func(one stretch) bool { return !one.from.After(to) && !one.to.Before(from) })
 }
 
-// forgotten reports whether the workflow may have lost what it knew of a time before its outcome was known.
+// forgotten reports whether the workflow may have lost what it knew of a time before its outcome was known, which a row says to the second.
 func (o outcome) forgotten(entry ledger.Entry) bool {
-	return slices.ContainsFunc(o.forgot, func(at time.Time) bool { return at.After(entry.Scheduled) && !at.After(entry.Recorded) })
+	return slices.ContainsFunc(o.forgot, func(at time.Time) bool {
+		return at.After(entry.Scheduled) && !at.After(entry.Recorded.Add(time.Second))
+	})
 }
 
 // proved reports whether the API server has answered the create of a run, or the delete of one that it replaces, with what proves that

@@ -105,6 +105,8 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 	before := func(at time.Time) bool { return !at.IsZero() && at.Before(decided.Add(-unsure-o.cost)) }
 	beyond := one.fact.Index != nil && *one.fact.Index >= o.fewest()
 	switch {
+	case o.claimed(one):
+		return job.PodFailed, false
 	case one.removed, one.created.After(decided) && !one.late && o.scenario.Hangs == 0:
 		return job.PodUncounted, true
 	case one.created.After(decided) && one.phase == corev1.PodSucceeded:
@@ -128,6 +130,10 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 	}
 	return job.PodFailed, false
 }
+
+// claimed reports whether a forged status may count the Pod as failed: it was let go to be removed, and is gone. Until the status says so,
+// nothing tells which Pod is gone, nor how it ended.
+func (o outcome) claimed(one *life) bool { return one.removed && !one.gone.IsZero() && o.does("forge") }
 
 // overtaken reports whether the Pod was deleted for the end of the Job and had ended since the list that says it runs. Such a
 // Pod counts as running then, as upstream counts by its cache.
@@ -182,7 +188,7 @@ func (o outcome) failsUnfounded() []string {
 	over := map[int32]bool{}
 	for _, one := range o.lives {
 		before := func(at time.Time) bool { return !at.IsZero() && !at.After(decided) }
-		if one.removed || !(one.failedItself() && before(one.ended)) && (one.byOstinato || !before(one.deleted)) {
+		if !o.claimed(one) && (one.removed || !(one.failedItself() && before(one.ended)) && (one.byOstinato || !before(one.deleted))) {
 			continue
 		}
 		action := o.action(one)
