@@ -141,9 +141,16 @@ func (o outcome) backfilled() (wrong []string) {
 		}
 	}
 	for _, one := range o.taken {
-		if one.what == "create" && isBackfill(one.job) {
-			at, _ := scheduledTime(one.job)
+		if !isBackfill(one.job) {
+			continue
+		}
+		at, _ := scheduledTime(one.job)
+		if one.what == "create" {
 			jobs[at]++
+		}
+		if one.what == "remove" {
+			// Of a Job that others delete before its create has an answer nothing tells that it was there.
+			jobs[at]--
 		}
 	}
 	for at, times := range asked {

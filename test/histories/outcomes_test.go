@@ -172,7 +172,9 @@ func (o outcome) mayOverlap(job *batchv1.Job) bool {
 	return manual && o.scenario.asks(batchv1.AllowConcurrent)
 }
 
-func isBackfill(job *batchv1.Job) bool { return job.Annotations[names.BackfillAnnotation] != "" }
+func isBackfill(job *batchv1.Job) bool {
+	return job != nil && job.Annotations[names.BackfillAnnotation] != ""
+}
 
 // wrongDeletes finds Jobs that were deleted and that neither a limit nor Replace asks for.
 func (o outcome) wrongDeletes() (wrong []string) {

@@ -129,13 +129,16 @@ func (p *podWatch) collect() (facts []job.PodFact) {
 		return nil
 	}
 	for _, fact := range facts {
-		one := p.pods[types.UID(fact.UID)]
 		delete(p.due, types.UID(fact.UID))
+		p.last = time.Now()
+		one, there := p.pods[types.UID(fact.UID)]
+		if !there {
+			continue
+		}
 		one.leaving, one.end = fact.Deleting, fact.Ended()
 		if fact.Ended() && fact.Tracked {
 			p.repeat(one)
 		}
-		p.last = time.Now()
 	}
 	slices.SortFunc(facts, func(a, b job.PodFact) int { return strings.Compare(a.UID, b.UID) })
 	return facts
