@@ -130,10 +130,10 @@ func (w *world) forge(f forgery) {
 	var request any
 	w.cluster.do(func() { activity, request = f.request(w.cluster.job(), w.cluster.all()) })
 	process := newProcess(w.cluster, w.temporal)
-	go func() {
+	w.forging.Go(func() {
 		defer process.kill()
 		process.attempt(activity, []any{request}, false)(process.alive)
-	}()
+	})
 }
 
 // drawForgeries draws requests, one after the other, some of which lay the ground for the next.

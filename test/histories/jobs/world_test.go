@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -39,6 +40,8 @@ type world struct {
 	begun, early bool
 	// calm says that the scenario is over: Pods succeed soon from now on. over says that the workflow has ended.
 	calm, over bool
+	// forging are the attempts at forged requests.
+	forging sync.WaitGroup
 }
 
 // anew is the panic that ends a workflow's run, if one runs: another is started with the input.
@@ -182,6 +185,7 @@ func (w *world) course(attempt int64) course {
 
 // play plays a scenario to its end. Its worker is lost after a write, and its successor begins after a while.
 func (w *world) play(down time.Duration) (failure string) {
+	defer w.forging.Wait()
 	for {
 		why := w.waits(down)
 		process := newProcess(w.cluster, w.temporal)
