@@ -84,11 +84,11 @@ fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
 	@GO='$(GO)' test/fuzz.sh $(FUZZTIME)
 
 .PHONY: trial-histories
-trial-histories: ## Play random histories of a CronJob, 300 with a crash after each write and 2,000 with crashes after three, and 1,000 of a Job.
+trial-histories: ## Play random histories of a CronJob, 300 with a crash after each write and 2,000 with crashes after three, and 2,000 of a Job.
 	@play() { echo "$$*"; GOGC=400 $(GO) test -count=1 -timeout 2h "$$@"; }; failed=0; \
 	play ./test/histories -run Random -args -rapid.checks=2000 -rapid.seed=0 -fewer & fewer=$$!; \
 	play ./test/histories -run Random -args -rapid.checks=300 -rapid.seed=0 || failed=1; \
-	play ./test/histories/jobs -run Random -args -rapid.checks=1000 -rapid.seed=0 || failed=1; \
+	play ./test/histories/jobs -run Random -args -rapid.checks=2000 -rapid.seed=0 || failed=1; \
 	wait $$fewer || failed=1; exit $$failed
 
 .PHONY: trial-tenant
@@ -125,6 +125,10 @@ trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) whil
 .PHONY: trial-restores
 trial-restores: tools ## Put Temporal's data back by 1, 5 and 20 minutes and etcd's by 5 while 200 minutely CronJobs run, and look for a time that runs twice or has no row, or two (fifty minutes).
 	$(GO) test -tags trial -count=1 -timeout 90m -v ./test/trial/restores
+
+.PHONY: trial-limit
+trial-limit: tools ## Measure how many runs a minute the embedded Temporal carries, on shares of a core (fifteen minutes).
+	$(GO) test -tags trial -count=1 -timeout 60m -v ./test/trial/limit
 
 .PHONY: trial-installed
 trial-installed: tools ## Install the chart, and kill its Pods, delete and restore its database, lose its node and change its build while 100 minutely CronJobs run (thirty minutes).

@@ -29,11 +29,13 @@ const (
 	lossesWithin = 10 * time.Second
 )
 
-// losses tells people what the databases of Temporal have lost. The server says it among the data of its namespace, until nothing is kept of
-// the old databases.
+// losses tells people what the databases of Temporal have lost, and the metrics that the server is short of something. The server says both
+// among the data of its namespace, as long as it is so.
 type losses struct {
-	// ask returns what Temporal says, empty where nothing is lost.
-	ask        func(context.Context) (string, error)
+	// ask returns what Temporal says, by the keys of names.
+	ask func(context.Context) (map[string]string, error)
+	// short is told whether Temporal is short of something.
+	short      func(bool)
 	kubernetes kubernetes.Interface
 	// namespace is that of the bridge's lease, empty without one: then the log alone tells.
 	namespace string
@@ -42,13 +44,13 @@ type losses struct {
 	told string
 }
 
-func newLosses(p *process.Process, settings config.LeaderElection) *losses {
-	l := &losses{kubernetes: p.Kubernetes.Kubernetes, logger: p.Logger, ask: func(ctx context.Context) (string, error) {
+func newLosses(p *process.Process, metrics *bridge.Metrics, settings config.LeaderElection) *losses {
+	l := &losses{kubernetes: p.Kubernetes.Kubernetes, logger: p.Logger, short: metrics.TemporalIsShort, ask: func(ctx context.Context) (map[string]string, error) {
 		described, err := p.Temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: p.TemporalNamespace})
 		if err != nil {
-			return "", fmt.Errorf("describe namespace %s of Temporal: %w", p.TemporalNamespace, err)
+			return nil, fmt.Errorf("describe namespace %s of Temporal: %w", p.TemporalNamespace, err)
 		}
-		return described.GetNamespaceInfo().GetData()[names.TemporalLostData], nil
+		return described.GetNamespaceInfo().GetData(), nil
 	}}
 	if settings.Enabled {
 		l.namespace = settings.Namespace
@@ -72,11 +74,13 @@ func (l *losses) watch(ctx context.Context) {
 func (l *losses) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lossesWithin)
 	defer cancel()
-	lost, err := l.ask(ctx)
+	said, err := l.ask(ctx)
 	if err != nil {
 		l.logger.Debug("whether Temporal has lost data is not known", "error", err)
 		return
 	}
+	l.short(said[names.TemporalShortData] != "")
+	lost := said[names.TemporalLostData]
 	if lost == l.told {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 const lost = "The databases were set aside: they have the schema a of Temporal. The old ones are in /data/temporal/databases-of-a."
@@ -25,7 +26,13 @@ const lost = "The databases were set aside: they have the schema a of Temporal. 
 // bridges are two on one cluster, with a Temporal that says the same to both, and what they log.
 func bridges(kubernetes kubernetes.Interface, says func() (string, error)) (first, second *losses, log *bytes.Buffer) {
 	log = &bytes.Buffer{}
-	one := losses{kubernetes: kubernetes, namespace: "system", logger: slog.New(slog.NewTextHandler(log, nil)), ask: func(context.Context) (string, error) { return says() }}
+	one := losses{
+		kubernetes: kubernetes, namespace: "system", logger: slog.New(slog.NewTextHandler(log, nil)), short: func(bool) {},
+		ask: func(context.Context) (map[string]string, error) {
+			lost, err := says()
+			return map[string]string{names.TemporalLostData: lost}, err
+		},
+	}
 	other := one
 	return &one, &other, log
 }
@@ -89,4 +96,15 @@ func TestWithoutALeaseTheLogAloneTells(t *testing.T) {
 	bridge.look(t.Context())
 	assert.Empty(t, cluster.Actions())
 	assert.Contains(t, log.String(), "databases-of-a")
+}
+
+func TestAMetricSaysThatTemporalIsShort(t *testing.T) {
+	said, told := map[string]string{names.TemporalShortData: "It has little room."}, []bool(nil)
+	bridge, _, _ := bridges(fake.NewClientset(), nil)
+	bridge.ask = func(context.Context) (map[string]string, error) { return said, nil }
+	bridge.short = func(short bool) { told = append(told, short) }
+	bridge.look(t.Context())
+	said = nil
+	bridge.look(t.Context())
+	assert.Equal(t, []bool{true, false}, told)
 }

@@ -25,6 +25,7 @@ func run(ctx context.Context, settings config.Bridge) (err error) {
 
 	recorder, stopEvents := k8s.StartEvents(context.WithoutCancel(ctx), p.Kubernetes.Kubernetes, bridge.Component)
 	defer stopEvents()
+	metrics := bridge.NewMetrics(p.Registry)
 	b, err := bridge.New(bridge.Options{
 		Config:            settings,
 		Clients:           p.Kubernetes,
@@ -32,13 +33,13 @@ func run(ctx context.Context, settings config.Bridge) (err error) {
 		TemporalNamespace: p.TemporalNamespace,
 		SearchAttributes:  starts.HaveSearchAttributes(ctx, p.Temporal, p.TemporalNamespace, p.Logger),
 		Recorder:          recorder,
-		Metrics:           bridge.NewMetrics(p.Registry),
+		Metrics:           metrics,
 		Logger:            p.Logger,
 	})
 	if err != nil {
 		return err
 	}
-	go newLosses(p, settings.LeaderElection).watch(ctx)
+	go newLosses(p, metrics, settings.LeaderElection).watch(ctx)
 	p.Health.Add("caches", b.Ready)
 	p.Started()
 	err = b.Run(ctx)

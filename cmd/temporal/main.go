@@ -59,9 +59,11 @@ func run(ctx context.Context, settings config.TemporalServer) (err error) {
 	if lost := server.Lost(); lost != "" {
 		logger.Warn("data of an earlier version is not in use", "lost", lost)
 	}
-	if settings.DatabaseURL == "" && settings.DataDir != config.InMemory {
-		go watchSpace(ctx, settings.DataDir, logger)
+	dataDir := settings.DataDir
+	if settings.DatabaseURL != "" || dataDir == config.InMemory {
+		dataDir = ""
 	}
+	go newShortage(dataDir, server.TellShort, logger).watch(ctx)
 	<-ctx.Done()
 	return server.Stop()
 }

@@ -21,7 +21,7 @@ type Metrics struct {
 	queues workqueue.MetricsProvider
 	census *census
 
-	leading, cronJobsServed, overdue, nextTimeWrong prometheus.Gauge
+	leading, cronJobsServed, overdue, nextTimeWrong, temporalShort prometheus.Gauge
 	// toHandBack is above 0 only after take-over was given up.
 	toHandBack       prometheus.Gauge
 	nudges           prometheus.Counter
@@ -55,6 +55,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		cronJobsServed: gauge("cronjobs_served", "1 while CronJobs are served; 0 where the API server does not have their CRD."),
 		overdue:        gauge("overdue_cronjobs", "CronJobs whose next run's time has passed, by more than the grace, without a run."),
 		nextTimeWrong:  gauge("wrong_next_times", "CronJobs whose status.nextScheduleTime is missing, or later than their schedule says."),
+		temporalShort:  gauge("temporal_short", "1 while the embedded Temporal says that it is short of processor time, or of room on its volume."),
 		nudges:         counter("overdue_pokes_total", "Times the workflow of an overdue CronJob was nudged."),
 		messages: counters("ostinato_bridge_messages_total", "Starts and signals that Temporal took, by kind and whether a workflow was running.",
 			"kind", "workflow"),
@@ -88,6 +89,15 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 const foreignLabel = "foreign"
 
 var foundLabel = map[bool]string{true: "running", false: "none"}
+
+// TemporalIsShort notes whether the embedded Temporal says that it is short of something.
+func (m *Metrics) TemporalIsShort(short bool) {
+	if short {
+		m.temporalShort.Set(1)
+	} else {
+		m.temporalShort.Set(0)
+	}
+}
 
 func (m *Metrics) sent(kind, workflow string) { m.messages.WithLabelValues(kind, workflow).Inc() }
 

@@ -70,6 +70,9 @@ const (
 	// TemporalLostData is the key, among the data of a namespace of Temporal, of what the server's databases have lost, in words.
 	TemporalLostData = "ostinato.dev/lost"
 
+	// TemporalShortData is the key of what the server is short of, in words.
+	TemporalShortData = "ostinato.dev/short"
+
 	// AcceptSignalsAnnotation says on a CronJob or Job which signals it takes from people (internal/steering).
 	AcceptSignalsAnnotation = "ostinato.dev/accept-signals"
 

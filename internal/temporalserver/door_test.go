@@ -221,6 +221,9 @@ func TestBehindADoorCallersAreNamedByTheServer(t *testing.T) {
 	if got := hear(t, seen); got != "kubernetes:ada" {
 		t.Errorf("an update's header names %q, want ada", got)
 	}
+	if err := g.TellShort(t.Context(), "It has little room."); err != nil {
+		t.Errorf("the server itself is refused: %v", err)
+	}
 	if err := bridge.SignalWorkflow(t.Context(), hello, "", "deleted", nil); err != nil {
 		t.Fatal(err)
 	}

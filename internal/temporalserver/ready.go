@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"go.temporal.io/api/common/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
+
+	"ostinato.dev/ostinato/internal/names"
 )
 
 const readyPoll = 20 * time.Millisecond
@@ -35,12 +38,33 @@ func (s *Server) waitReady(ctx context.Context) error {
 
 // Answers reports why workflows of the namespace can't be read through the frontend, nil if they can.
 func (s *Server) Answers(ctx context.Context) error {
+	return s.asks(func(frontend workflowservice.WorkflowServiceClient) error {
+		return historyAnswers(ctx, frontend, s.options.Namespace)
+	})
+}
+
+// TellShort puts what the server is short of among the data of its namespace, in words; empty for nothing. Repeating it changes nothing.
+func (s *Server) TellShort(ctx context.Context, words string) error {
+	return s.asks(func(frontend workflowservice.WorkflowServiceClient) error {
+		_, err := frontend.UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
+			Namespace:  s.options.Namespace,
+			UpdateInfo: &namespacepb.UpdateNamespaceInfo{Data: map[string]string{names.TemporalShortData: words}},
+		})
+		if err != nil {
+			return fmt.Errorf("update namespace %s: %w", s.options.Namespace, err)
+		}
+		return nil
+	})
+}
+
+// asks calls ask with the server's own frontend.
+func (s *Server) asks(ask func(workflowservice.WorkflowServiceClient) error) error {
 	connection, err := grpc.NewClient(s.endpoints.inside().dialled(), grpc.WithTransportCredentials(s.inner.credentials()))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = connection.Close() }()
-	return historyAnswers(ctx, workflowservice.NewWorkflowServiceClient(connection), s.options.Namespace)
+	return ask(workflowservice.NewWorkflowServiceClient(connection))
 }
 
 // historyAnswers asks for a workflow that does not exist: that it is reported missing shows that the frontend knows the

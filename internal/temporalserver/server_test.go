@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/temporalserver/sqlite"
 	"ostinato.dev/ostinato/internal/temporalserver/store"
 )
@@ -227,6 +228,22 @@ func TestTheWebUIShowsWhatAWorkflowSaysOfItself(t *testing.T) {
 	}
 	if err := page(t.Context(), "/api/v1/namespaces/default/workflows/hello", "userMetadata"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAServerTellsWhatItIsShortOf(t *testing.T) {
+	server := start(t, Options{})
+	for _, words := range []string{"It has little room.", "It has little room.", ""} {
+		if err := server.TellShort(t.Context(), words); err != nil {
+			t.Fatal(err)
+		}
+		described, err := dial(t, server).WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := described.GetNamespaceInfo().GetData()[names.TemporalShortData]; told != words {
+			t.Errorf("the namespace says %q, want %q", told, words)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // Health is whether a part of Ostinato, or what it needs, is as it should be.
 type Health struct {
 	Part string `json:"part"`
-	// Is is one of HealthOK, HealthWrong, HealthUnseen, of rights HealthLimited, and of data HealthLost; Why says more.
+	// Is is one of HealthOK, HealthWrong, HealthUnseen, of rights HealthLimited, of data HealthLost, and of capacity HealthShort; Why says more.
 	Is  string `json:"is"`
 	Why string `json:"why"`
 }
@@ -58,7 +58,9 @@ type TemporalFacts struct {
 	// Version is that of the server, empty where it is not known.
 	Version string
 	// Lost is what its databases have lost, in words; empty where nothing is known to be.
-	Lost   string
+	Lost string
+	// Short is what it is short of, in words; empty where nothing is known to be.
+	Short  string
 	Unseen string
 	Queues []Queue
 }
@@ -91,6 +93,7 @@ const (
 func HealthOf(now time.Time, facts Facts) []Health {
 	health := []Health{program(facts, "worker"), program(facts, "bridge"), temporal(now, facts.Temporal)}
 	health = append(health, losses(facts.Temporal)...)
+	health = append(health, shortage(facts.Temporal)...)
 	health = append(health, volumes(facts)...)
 	return append(health, policies(facts), versions(facts), clocks(facts), jobs(facts))
 }

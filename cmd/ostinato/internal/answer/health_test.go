@@ -70,6 +70,9 @@ func TestHealth(t *testing.T) {
 		"databases that were set aside": {func(f *answer.Facts) { f.Temporal.Lost = "The old ones are in /data/temporal/databases-of-a." },
 			"data", answer.HealthLost, "CronJobs and Jobs go on from their objects. The old ones are in /data/temporal/databases-of-a."},
 
+		"little room on the volume": {func(f *answer.Facts) { f.Temporal.Short = "The volume is nearly full." },
+			"capacity", answer.HealthShort, "The volume is nearly full."},
+
 		"a volume": {nil, "volume", ok, "claim ostinato-system/ostinato-temporal has its volume"},
 		"no storage class that is the default": {func(f *answer.Facts) { f.Own[0].Claim.Bound, f.Own[0].Claim.NoDefault = false, true },
 			"volume", wrong, "claim ostinato-system/ostinato-temporal names no storage class, and none of the cluster is the default: make one the default, or name one (temporal.embedded.storage.storageClassName in the chart)"},

@@ -37,6 +37,17 @@ func losses(facts TemporalFacts) []Health {
 	return []Health{{"data", HealthLost, "CronJobs and Jobs go on from their objects. " + facts.Lost}}
 }
 
+// HealthShort is what the capacity of a Temporal is that is short of something. What runs now is not wrong for that.
+const HealthShort = "Short"
+
+// shortage is what a Temporal is short of. Where it has enough there is nothing to say.
+func shortage(facts TemporalFacts) []Health {
+	if facts.Short == "" {
+		return nil
+	}
+	return []Health{{"capacity", HealthShort, facts.Short}}
+}
+
 // volumes is whether the Temporals of installations have their volumes. Without a claim there is nothing to say.
 func volumes(facts Facts) []Health {
 	const part = "volume"

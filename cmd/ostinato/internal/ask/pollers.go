@@ -67,9 +67,11 @@ type Server struct {
 	Version string
 	// Lost is what its databases have lost, in words; empty where nothing is.
 	Lost string
+	// Short is what it is short of, in words; empty where nothing is.
+	Short string
 }
 
-// Server asks Temporal for its version, and for what is lost of a namespace; empty means that of the settings. What it does not say is empty.
+// Server asks Temporal for its version, and for what is lost of a namespace and what it is short of; empty means that of the settings. What it does not say is empty.
 func (w *Workflows) Server(ctx context.Context, namespace string) (server Server, err error) {
 	err = w.in(ctx, namespace, func(ctx context.Context, temporal client.Client) error {
 		service := temporal.WorkflowService()
@@ -82,7 +84,8 @@ func (w *Workflows) Server(ctx context.Context, namespace string) (server Server
 		if err != nil {
 			return fmt.Errorf("describe namespace %s of Temporal: %w", cmp.Or(namespace, w.Namespace()), err)
 		}
-		server.Lost = described.GetNamespaceInfo().GetData()[names.TemporalLostData]
+		said := described.GetNamespaceInfo().GetData()
+		server.Lost, server.Short = said[names.TemporalLostData], said[names.TemporalShortData]
 		return nil
 	})
 	return server, err

@@ -90,7 +90,7 @@ func (p *person) temporalFacts(ctx context.Context, cronJobs []ostinatov1.CronJo
 	}
 	// A server that does not say this of itself is no trouble.
 	server, _ := workflows.Server(ctx, namespace)
-	facts.Version, facts.Lost = server.Version, server.Lost
+	facts.Version, facts.Lost, facts.Short = server.Version, server.Lost, server.Short
 	for _, one := range polled {
 		facts.Queues = append(facts.Queues, answer.Queue{Name: one.Queue, Tasks: one.Tasks, Pollers: one.Pollers, Last: one.Last, Unseen: reason(one.Err)})
 	}
