@@ -182,11 +182,14 @@ func asked(row ostinatov1.RecentRun) string {
 	return text
 }
 
-// Due is one time that is to come.
+// Due is a time that is to come, or many times of one CronJob.
 type Due struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"cronJob"`
 	At        time.Time `json:"time"`
+	// Times is how many there are from At until the last of them, Until; 0 for one.
+	Times int        `json:"times,omitempty"`
+	Until *time.Time `json:"until,omitempty"`
 	// Note says why it may not run, such as that the CronJob is suspended.
 	Note string `json:"note,omitempty"`
 }
@@ -195,7 +198,11 @@ type Due struct {
 func Timeline(clock Clock, due []Due, namespaces bool) Table {
 	table := Table{Head: []string{"TIME", "IN", "CRONJOB", "NOTE"}}
 	for _, one := range due {
-		table.Rows = append(table.Rows, []string{clock.Short(one.At), Span(one.At.Sub(clock.Now)), one.Name, one.Note})
+		note := one.Note
+		if one.Times > 0 {
+			note = strings.TrimSuffix(fmt.Sprintf("and %d more until %s; %s", one.Times-1, clock.Short(*one.Until), note), "; ")
+		}
+		table.Rows = append(table.Rows, []string{clock.Short(one.At), Span(one.At.Sub(clock.Now)), one.Name, note})
 	}
 	return table.in(namespaces, len(due), func(n int) string { return due[n].Namespace })
 }

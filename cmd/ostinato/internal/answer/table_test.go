@@ -74,23 +74,28 @@ FAILED      CRONJOB   TIME       JOB               WHY
 	}
 }
 
-func TestUpcoming(t *testing.T) {
+func TestWhatIsRareIsNotHiddenByWhatIsDueOften(t *testing.T) {
 	suspended := report()
 	suspended.Name, suspended.Spec.Schedule, suspended.Spec.Suspend = "audit", "0 */6 * * *", ptr.To(true)
 	suspended.Status.NextScheduleTime = nil
 	broken := report()
 	broken.Spec.Schedule = "never"
-	all := []ostinatov1.CronJob{*report(), *suspended, *broken}
-	due, more := answer.Upcoming(all, now, now.Add(24*time.Hour), 100)
-	var shown []string
-	for _, one := range due {
-		shown = append(shown, strings.TrimSpace(one.At.Format("15:04 ")+one.Name+" "+one.Note))
+	often := report()
+	often.Name, often.Spec.Schedule, often.Status.NextScheduleTime = "hello", "* * * * *", nil
+	hourly := report()
+	hourly.Name, hourly.Spec.Schedule, hourly.Status.NextScheduleTime = "hourly", "30 9-12 * * *", nil
+	all := []ostinatov1.CronJob{*report(), *suspended, *broken, *often, *hourly}
+	shown := func(span time.Duration) (shown []string) {
+		for _, row := range answer.Timeline(clock(), answer.Ahead(all, now, now.Add(span)), false).Rows {
+			shown = append(shown, strings.TrimSpace(strings.Join([]string{row[0], row[2], row[3]}, " ")))
+		}
+		return shown
 	}
-	assert.Equal(t, []string{"12:00 audit suspended", "18:00 audit suspended", "00:00 audit suspended", "02:00 report", "06:00 audit suspended"}, shown)
-	assert.False(t, more)
-	due, more = answer.Upcoming(all, now, now.Add(240*time.Hour), 3)
-	assert.Len(t, due, 3)
-	assert.True(t, more, "what is left out is said")
+	assert.Equal(t, []string{
+		"09:30:00 hello and 1440 more until Tue 03 Mar 09:30", "09:30:00 hourly", "10:30:00 hourly", "11:30:00 hourly", "12:00:00 audit suspended",
+		"12:30:00 hourly", "18:00:00 audit suspended", "Tue 03 Mar 00:00 audit suspended", "Tue 03 Mar 02:00 report", "Tue 03 Mar 06:00 audit suspended", "Tue 03 Mar 09:30 hourly",
+	}, shown(24*time.Hour))
+	assert.Equal(t, []string{"09:30:00 hello", "09:30:00 hourly", "09:31:00 hello", "09:32:00 hello"}, shown(2*time.Minute), "a few times are shown each")
 }
 
 func TestLastTime(t *testing.T) {

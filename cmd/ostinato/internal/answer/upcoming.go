@@ -14,32 +14,49 @@ import (
 	"ostinato.dev/ostinato/internal/times"
 )
 
-// Upcoming returns the first times, at most limit, at which the CronJobs are due from one time to another, both included;
-// more says that there are others.
-func Upcoming(cronJobs []ostinatov1.CronJob, from, to time.Time, limit int) (due []Due, more bool) {
+// Upcoming returns the first times, at most limit, at which a CronJob is due from one time to another, both included.
+func Upcoming(cronJob *ostinatov1.CronJob, from, to time.Time, limit int) (due []time.Time) {
+	calculator, problem := times.Parse(cronJob.Spec.Schedule, zoneOf(cronJob))
+	if problem != nil {
+		return nil
+	}
+	for t := first(cronJob, calculator, from); !t.IsZero() && !t.After(to) && len(due) < limit; t = calculator.Next(t) {
+		due = append(due, t)
+	}
+	return due
+}
+
+const (
+	// folded is from how many times on a CronJob that is due more often than hourly has one row.
+	folded = 4
+	// maxCounted bounds the times of a CronJob that are counted.
+	maxCounted = 100_000
+)
+
+// Ahead returns what is due from one time to another, both included, in order. What is due more often than hourly has one row, so that
+// it does not hide what is rare.
+func Ahead(cronJobs []ostinatov1.CronJob, from, to time.Time) (due []Due) {
 	for n := range cronJobs {
-		calculator, problem := times.Parse(cronJobs[n].Spec.Schedule, zoneOf(&cronJobs[n]))
-		if problem != nil {
+		one := Due{Namespace: cronJobs[n].Namespace, Name: cronJobs[n].Name, Note: Doubt(&cronJobs[n])}
+		all := Upcoming(&cronJobs[n], from, to, maxCounted)
+		if often(all) {
+			one.At, one.Until, one.Times = all[0], &all[len(all)-1], len(all)
+			due = append(due, one)
 			continue
 		}
-		note := doubt(&cronJobs[n])
-		// One of them can't take the place of others that are due earlier, so each is followed up to the limit.
-		t := first(&cronJobs[n], calculator, from)
-		for count := 0; !t.IsZero() && !t.After(to); t = calculator.Next(t) {
-			if count++; count > limit {
-				more = true
-				break
-			}
-			due = append(due, Due{Namespace: cronJobs[n].Namespace, Name: cronJobs[n].Name, At: t, Note: note})
+		for _, one.At = range all {
+			due = append(due, one)
 		}
 	}
 	slices.SortStableFunc(due, func(a, b Due) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	if len(due) > limit {
-		return due[:limit], true
-	}
-	return due, more
+	return due
+}
+
+// often reports whether times come more often than hourly.
+func often(all []time.Time) bool {
+	return len(all) >= folded && all[len(all)-1].Sub(all[0]) < time.Duration(len(all)-1)*time.Hour
 }
 
 // first is the next time of a CronJob as its status knows it, since @every counts from the last run and the zone may be the
@@ -51,8 +68,8 @@ func first(cronJob *ostinatov1.CronJob, calculator *times.Calculator, from time.
 	return calculator.Next(from.Add(-time.Second))
 }
 
-// doubt says why a time may not run.
-func doubt(cronJob *ostinatov1.CronJob) string {
+// Doubt says why the next times of a CronJob may not run; empty if nothing keeps them.
+func Doubt(cronJob *ostinatov1.CronJob) string {
 	stalled := meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionStalled)
 	switch {
 	case ptr.Deref(cronJob.Spec.Suspend, false):

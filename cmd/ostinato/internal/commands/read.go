@@ -39,9 +39,6 @@ func (p *person) newGet() *cobra.Command {
 	return command.House(cmd)
 }
 
-// maxDue bounds the times that next shows.
-const maxDue = 2000
-
 func (p *person) newNext() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "next [SPAN]", Short: "What will run, as a timeline; the next 24 hours by default",
@@ -62,10 +59,7 @@ func (p *person) newNext() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			due, more := answer.Upcoming(cronJobs, p.now(), p.now().Add(span), maxDue)
-			if more {
-				p.note("Only the first %d times are shown: ask for less than %s.", maxDue, span)
-			}
+			due := answer.Ahead(cronJobs, p.now(), p.now().Add(span))
 			return p.write(answer.Timeline(p.clock(), due, p.all), some(due), dueNames(due))
 		}),
 	}

@@ -153,13 +153,13 @@ func (r *Row) putDue(clock answer.Clock, cronJob *ostinatov1.CronJob, columns []
 		if from.Before(clock.Now) {
 			from = clock.Now
 		}
-		due, _ := answer.Upcoming([]ostinatov1.CronJob{*cronJob}, from, column.To.Add(-time.Second), maxDue)
-		for _, one := range due {
-			kind, label := Upcoming, clock.Short(one.At)+": due "+clock.Ago(one.At)
-			if one.Note != "" {
-				kind, label = Held, clock.Short(one.At)+": will not run: "+one.Note
+		doubt := answer.Doubt(cronJob)
+		for _, at := range answer.Upcoming(cronJob, from, column.To.Add(-time.Second), maxDue) {
+			kind, label := Upcoming, clock.Short(at)+": due "+clock.Ago(at)
+			if doubt != "" {
+				kind, label = Held, clock.Short(at)+": will not run: "+doubt
 			}
-			r.Cells[n] = r.Cells[n].add(kind, one.At, one.At, 1, answer.Printable(label))
+			r.Cells[n] = r.Cells[n].add(kind, at, at, 1, answer.Printable(label))
 		}
 	}
 }

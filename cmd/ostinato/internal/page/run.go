@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,13 +115,13 @@ func (t Time) Sign() string { return t.Kind.Sign() }
 // NewTimes returns the rows of a CronJob between two times, both included, and the times to come.
 func NewTimes(clock answer.Clock, cronJob *ostinatov1.CronJob, known answer.Ledger, from, to time.Time) Times {
 	times := Times{Namespace: cronJob.Namespace, Name: cronJob.Name, From: clock.Short(from), To: clock.Short(to)}
-	due, _ := answer.Upcoming([]ostinatov1.CronJob{*cronJob}, latest(from, clock.Now), to, maxDue)
-	for n := len(due) - 1; n >= 0; n-- {
-		kind, label := Upcoming, clock.Short(due[n].At)+": due "+clock.Ago(due[n].At)
-		if due[n].Note != "" {
-			kind, label = Held, label+", "+answer.Printable(due[n].Note)
+	doubt := answer.Doubt(cronJob)
+	for _, at := range slices.Backward(answer.Upcoming(cronJob, latest(from, clock.Now), to, maxDue)) {
+		kind, label := Upcoming, clock.Short(at)+": due "+clock.Ago(at)
+		if doubt != "" {
+			kind, label = Held, label+", "+answer.Printable(doubt)
 		}
-		times.Rows = append(times.Rows, Time{due[n].At, kind, label})
+		times.Rows = append(times.Rows, Time{at, kind, label})
 	}
 	for _, row := range known.Rows {
 		last := row.ScheduledTime.Time
