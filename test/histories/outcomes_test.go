@@ -456,8 +456,13 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 	case entry.Reason == ledger.ReasonOutage && o.proved(entry):
 		return "the API server has refused it"
 	case entry.Reason == ledger.ReasonOutage, entry.Reason == ledger.ReasonStartingDeadlineExceeded:
+		// It may have been resumed in time, and suspended before the run was started.
+		resumed := entry.Reason == ledger.ReasonStartingDeadlineExceeded && slices.ContainsFunc(between, func(one stretch) bool {
+			deadline := one.spec.StartingDeadlineSeconds
+			return !one.spec.Suspend && deadline != nil && one.from.Before(last.Add(time.Duration(*deadline)*time.Second))
+		})
 		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) && (known < 0 || o.heard[known].spec.Suspend) && !o.forgotten(entry) &&
-			!(o.scenario.Native && o.brokenOff()) {
+			!resumed && !(o.scenario.Native && o.brokenOff()) {
 			// Nothing tells since when a CronJob of batch/v1 is suspended that no workflow knows.
 			return "the CronJob was suspended then"
 		}

@@ -124,7 +124,8 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 		}
 		return job.PodFailed, !beyond
 	case before(one.ended) && !one.byOstinato && !o.hasAction(batchv1.PodFailurePolicyActionIgnore):
-		return job.PodFailed, !beyond
+		// A success that is decided, and whose status is refused, gives up the Pods that others delete.
+		return job.PodFailed, !beyond && (fails || !o.does("statuses"))
 	case one.ended.IsZero() || one.ended.After(decided.Add(o.cost)):
 		return job.PodFailed, fails && before(one.created) && !beyond && one.deleted.IsZero()
 	}
