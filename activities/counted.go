@@ -61,7 +61,10 @@ func (a *Activities) audit(ctx context.Context, owner *batchv1.Job, request prot
 	}
 	none := job.SaysNone(owner, *request.Status, fresh, seen)
 	if err == nil && report.Unfounded == "" && (none || job.EndsQueue(owner, *request.Status)) {
-		report.Unseen, err = a.runningIf(ctx, owner, none, func(running []job.PodFact) bool { return len(running) > 0 })
+		// A Pod that was let go to be removed does no more of the queue's work.
+		report.Unseen, err = a.runningIf(ctx, owner, none, func(running []job.PodFact) bool {
+			return slices.ContainsFunc(running, func(fact job.PodFact) bool { return none || fact.Tracked || !fact.Removed })
+		})
 	}
 	return report, report.Unfounded != "" || len(report.Unseen) > 0, err
 }

@@ -169,6 +169,7 @@ func TestNoPodComesBesideOneThatTerminates(t *testing.T) {
 func TestAWorkQueueEndsWithItsLastPod(t *testing.T) {
 	for name, other := range map[string]podBuilder{
 		"one runs": helloPod("b", corev1.PodRunning), "one is being deleted": helloPod("b", corev1.PodRunning).Deleting(),
+		"one was let go to be removed": helloPod("b", corev1.PodRunning).Released().Annotated(names.RemovedAnnotation, "true"),
 	} {
 		owner := helloJob()
 		owner.Spec.Completions = nil

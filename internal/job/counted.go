@@ -261,6 +261,10 @@ func (p Plan) refuted(report Report, now time.Time) State {
 			pod.Doubted = !seen
 		}
 	}
+	if state.Rebuild && state.ErrorRetry == (Retry{}) && now.Sub(state.Listing) < retryBase {
+		// The State is new, and may plan the same again.
+		state.ErrorRetry = state.ErrorRetry.refused(retryCap, "a status counts what is not so", now)
+	}
 	if !dropped && !state.Rebuild && report.CreateRefused != "" {
 		state.CreateRetry = state.CreateRetry.refused(retryCap, report.CreateRefused, now)
 	}

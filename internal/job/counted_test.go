@@ -234,6 +234,21 @@ func TestAPodThatIsTakenBackIsCountedAnew(t *testing.T) {
 	equal(t, "made anew", d.decide().Rebuild, true)
 }
 
+// TestWhatIsRefutedRightAfterAListIsAskedAgainLater: the same list would lead to the same plan, ten times a second.
+func TestWhatIsRefutedRightAfterAListIsAskedAgainLater(t *testing.T) {
+	d := newDesk(t, specOf(1, 1))
+	d.edit(func(spec *job.Spec) { spec.Deleting = true })
+	d.listed()
+	d.apply(d.decide(), job.Report{StatusRefused: "conflict"})
+	d.edit(func(spec *job.Spec) { spec.Deleting = false })
+	d.now = d.now.Add(time.Minute)
+	d.listed()
+	d.apply(d.decide(), job.Report{Unseen: []string{"pod-1"}})
+	equal(t, "made anew at once", d.decide().Rebuild, false)
+	d.now = d.now.Add(time.Second)
+	equal(t, "made anew", d.decide().Rebuild, true)
+}
+
 // TestAPodBesideWhichNoneIsMadeIsLookedAt: it was said to have failed.
 func TestAPodBesideWhichNoneIsMadeIsLookedAt(t *testing.T) {
 	d := newDesk(t, specOf(1, 2))

@@ -193,6 +193,11 @@ func table() []scenario {
 			},
 		},
 		{
+			Name: "a work queue ends while a crash cuts off the removal of a Pod", Spec: queue, Lasts: 2 * time.Minute,
+			Courses: []course{{Takes: 90 * time.Second, Grace: 2 * time.Second}, {Takes: 9 * time.Second}},
+			Steps:   []step{{At: 2 * time.Second, Does: "suspend"}, suspending(9 * time.Second)},
+		},
+		{
 			Name: "forged: a Job that has failed counts a Pod again", Spec: limited, Lasts: time.Minute, Courses: []course{{Takes: 20 * time.Second, Exit: 1}},
 			Steps: []step{{At: 50 * time.Second, Does: "forge", Forgery: forgery{Failed: 1, Pods: 1, Fate: job.PodFailed}}},
 		},
