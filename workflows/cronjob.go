@@ -167,18 +167,23 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 		return
 	}
 	c.pause.reset()
-	c.unread, c.reset = false, false
 	if result.Reset {
-		// Temporal sends the signals again that came after the point to which the workflow was reset.
-		c.overtaken = true
-		c.receiveSignals(ctx)
+		c.isOvertaken(ctx)
 	}
+	c.unread, c.reset = false, false
 	identity := schedule.Identity{Namespace: c.reference.Namespace, Name: c.reference.Name, UID: c.reference.UID, Created: result.Created}
 	status := ptr.Deref(result.Status, ostinatov1.CronJobStatus{})
 	read := schedule.NewState(identity, status, c.state.Ledger, result.Ended)
 	c.beginAnew(ctx, read, status, cmp.Or(result.CurrentSpec, &c.spec))
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
+}
+
+// isOvertaken notes that the object has a later status than the state. What has been sent until now is heard with the rest, which
+// beginAnew drops: Temporal sends the signals again that came after the point to which the workflow was reset.
+func (c *runningCronJob) isOvertaken(ctx workflow.Context) {
+	c.unread, c.overtaken = true, true
+	c.receiveSignals(ctx)
 }
 
 // beginAnew takes the state that was read from the object, and its spec, in place of a state that it has overtaken.

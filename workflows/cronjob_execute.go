@@ -157,7 +157,7 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 func (c *runningCronJob) answeredFor(ctx workflow.Context, answer protocol.Answer) bool {
 	switch {
 	case answer.Overtaken:
-		c.unread, c.overtaken = true, true
+		c.isOvertaken(ctx)
 	case !answer.Gone && answer.CurrentSpec == nil:
 		c.pause.reset()
 		return true
@@ -187,7 +187,7 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		workflow.GetLogger(ctx).Warn("The API server refuses to have the CronJob suspended after failures", "error", err)
 		c.state = schedule.PauseRefused(c.state, shortError(err))
 	case result.Overtaken:
-		c.unread, c.overtaken = true, true
+		c.isOvertaken(ctx)
 	default:
 		if result.CronJobSpec != nil && result.CronJobSpec.Suspend {
 			c.state = paused

@@ -108,7 +108,7 @@ func (c *runningCronJob) refresh(ctx workflow.Context) {
 	}
 	c.behind.reset()
 	if result.Overtaken {
-		c.unread, c.overtaken = true, true
+		c.isOvertaken(ctx)
 		return
 	}
 	if result.Behind {
@@ -155,7 +155,7 @@ func (c *runningCronJob) suspend(ctx workflow.Context) {
 	result, err := c.setSuspend(ctx, c.reference.Name, request, callOptions{}, c.receive)
 	switch {
 	case result.Overtaken:
-		c.unread, c.overtaken = true, true
+		c.isOvertaken(ctx)
 	case err == nil:
 		news := c.applyObject(ctx, result.Gone || result.Foreign, result.CronJobSpec)
 		// Of an attempt that is repeated the object does not tell whether it has suspended, or has found a suspension of the same claimed

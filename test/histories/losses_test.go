@@ -72,6 +72,11 @@ func losses() []scenario {
 			},
 		},
 		{
+			Name: "the workflow is reset to when it had not heard of all triggers", Spec: cron("2-59/5 * * * *", batchv1.ReplaceConcurrent),
+			Begins: at("09:59:30"), Lasts: 12 * time.Minute, Courses: []course{{Takes: 5 * time.Minute}},
+			Steps: []step{{At: 90 * time.Second, Does: "trigger often"}, faulty(274*time.Second, workflowReset{179 * time.Second})},
+		},
+		{
 			Name: "the workflow is reset to before triggers that were updates", Spec: forgetful,
 			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
 			Steps: []step{
