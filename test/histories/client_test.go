@@ -142,7 +142,7 @@ func (c *cluster) answeredWith(request asked, err error) error {
 	switch {
 	case request.what == "create jobs" && !request.dryRun:
 		c.note(taken{what: "refused", name: request.name, err: err})
-	case request.what == "get cronjobs":
+	case request.what == "get cronjobs", request.what == "get jobs":
 		c.note(taken{what: "unread", name: request.name, err: err})
 	case request.what == "delete jobs":
 		c.note(taken{what: "left", name: request.name, err: err})

@@ -467,7 +467,7 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 			return "the CronJob was suspended then"
 		}
 	case entry.Outcome == ledger.FailedToCreate:
-		// An attempt reads the CronJob before it creates its Job.
+		// An attempt reads the CronJob before it creates its Job, and the Jobs that this one replaces.
 		unread := entry.Reason == ledger.ServerError && o.answered("unread", first, entry.Recorded)
 		// A restore of etcd brings Jobs back that run beside it, and that the workflow has seen end.
 		beside := entry.Reason == ledger.NotPrescribed && len(o.restores()) > 0
@@ -486,7 +486,7 @@ func (o outcome) unnoticed(create time.Time) bool {
 }
 
 // answered reports whether an answer at some time of a stretch was an error: "refused" is one to a create of a Job, "unread" one to
-// a read of the CronJob.
+// a read of the CronJob or of a Job.
 func (o outcome) answered(what string, from, to time.Time) bool {
 	return slices.ContainsFunc(o.taken, func(one taken) bool {
 		return one.what == what && !one.at.Before(from) && !one.at.After(to.Add(time.Second))
