@@ -45,6 +45,7 @@ func TestAStatusCountsWhatWasSeen(t *testing.T) {
 		condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached), condition(batchv1.JobComplete, batchv1.JobReasonCompletionsReached),
 	}}
 	failing := batchv1.JobStatus{Failed: 1, Conditions: []batchv1.JobCondition{condition(batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded)}}
+	over := batchv1.JobStatus{Failed: 1, Conditions: append(slices.Clone(failing.Conditions), condition(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded))}
 	a := func(phase corev1.PodPhase) podBuilder { return helloPod("a", phase) }
 	tests := map[string]struct {
 		pods    []podBuilder
@@ -68,6 +69,7 @@ func TestAStatusCountsWhatWasSeen(t *testing.T) {
 		"a verdict that is founded":        {pods: []podBuilder{a(corev1.PodFailed)}, status: failing, counted: countedAs(job.PodFailed, "a"), limit: 0},
 		"a verdict before the limit":       {pods: []podBuilder{a(corev1.PodFailed)}, status: failing, counted: countedAs(job.PodFailed, "a"), limit: 1, unreasoned: true},
 		"a verdict for nothing":            {status: batchv1.JobStatus{Conditions: failing.Conditions}, unreasoned: true},
+		"a failure beside a Pod that runs": {pods: []podBuilder{a(corev1.PodFailed), helloPod("b", corev1.PodRunning)}, status: over, counted: countedAs(job.PodFailed, "a"), unseen: true},
 		"more of a Job that has failed":    {pods: []podBuilder{a(corev1.PodFailed).Released()}, status: failing, counted: countedAs(job.PodFailed, "a"), over: true, unfounded: true},
 		"the end":                          {pods: []podBuilder{a(corev1.PodSucceeded)}, status: complete, counted: countedAs(job.PodSucceeded, "a")},
 		"a success without a Pod":          {status: succeeded, unfounded: true},

@@ -62,7 +62,8 @@ func SaysMore(object *batchv1.Job, status batchv1.JobStatus, creates int) bool {
 	return Known(status) > known+creates
 }
 
-// SaysNone reports whether a new status ends the Job although the Job's present status names Pods that were not shown to have ended.
+// SaysNone reports whether a new status ends the Job although the Job's present status names Pods that were not shown to have ended, or
+// ends it as Failed: a stranger may have had a Pod made while that status was refused.
 func SaysNone(object *batchv1.Job, status batchv1.JobStatus, counted []Counted, seen map[string]PodFact) bool {
 	over := []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed}
 	if firstTrue(status.Conditions, over...) == nil || firstTrue(object.Status.Conditions, over...) != nil {
@@ -74,7 +75,7 @@ func SaysNone(object *batchv1.Job, status batchv1.JobStatus, counted []Counted, 
 			known--
 		}
 	}
-	return known > 0
+	return known > 0 || firstTrue(status.Conditions, batchv1.JobFailed) != nil
 }
 
 // Over reports whether the Job takes in no counts any more, so that its Pods may be released as they are: it is being deleted, or a

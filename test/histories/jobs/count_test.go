@@ -134,7 +134,9 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 
 // claimed reports whether a stranger may have the Pod counted as failed: it was let go to be removed, and is gone. Until the status says so,
 // nothing tells which Pod is gone, nor how it ended.
-func (o outcome) claimed(one *life) bool { return one.removed && !one.gone.IsZero() && o.does("forge", "lie") }
+func (o outcome) claimed(one *life) bool {
+	return one.removed && !one.gone.IsZero() && o.does("forge", "lie")
+}
 
 // overtaken reports whether the Pod was deleted for the end of the Job and had ended since the list that says it runs. Such a
 // Pod counts as running then, as upstream counts by its cache.

@@ -39,6 +39,8 @@ func table() []scenario {
 	once.BackoffLimit = ptr.To[int32](1)
 	limited := spec(2, 2)
 	limited.BackoffLimit = ptr.To[int32](0)
+	failsAll := indexed(2, 2)
+	failsAll.BackoffLimitPerIndex, failsAll.PodFailurePolicy = ptr.To[int32](2), failsBy(42)
 	queue := spec(2, 2)
 	queue.Completions, queue.PodReplacementPolicy = nil, ptr.To(batchv1.Failed)
 	deleted := spec(1, 2)
@@ -190,6 +192,13 @@ func table() []scenario {
 			Steps: []step{
 				{At: 10 * time.Second, Does: "forge", Forgery: forgery{Terminating: 7}},
 				{At: 11 * time.Second, Does: "forge", Forgery: forgery{Failed: 1, Pods: 1, Of: -1, Fate: job.PodFailed}},
+			},
+		},
+		{
+			Name: "forged: a Pod is made while the status that fails the Job is refused", Spec: failsAll, Lasts: time.Minute,
+			Courses: []course{{Takes: 37 * time.Second, Exit: 42}, {Takes: 45 * time.Second}},
+			Steps: []step{
+				{At: 22 * time.Second, Does: "statuses"}, {At: 43 * time.Second, Does: "forge", Forgery: forgery{Creates: 2}}, {At: 48 * time.Second, Does: "accept"},
 			},
 		},
 		{
