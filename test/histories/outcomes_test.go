@@ -462,8 +462,8 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 			return !one.spec.Suspend && deadline != nil && one.from.Before(last.Add(time.Duration(*deadline)*time.Second))
 		})
 		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) && (known < 0 || o.heard[known].spec.Suspend) && !o.forgotten(entry) &&
-			!resumed && !(o.scenario.Native && o.brokenOff()) {
-			// Nothing tells since when a CronJob of batch/v1 is suspended that no workflow knows.
+			!resumed && !(o.brokenOff() && (o.scenario.Native || o.made().After(o.begin))) {
+			// Nothing tells since when a CronJob without a status of ours is suspended that no workflow knows.
 			return "the CronJob was suspended then"
 		}
 	case entry.Outcome == ledger.FailedToCreate:
