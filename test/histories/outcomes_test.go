@@ -316,11 +316,12 @@ func (o outcome) accounts() (wrong []string) {
 	return wrong
 }
 
-// unnamed reports whether the schedule did not name a time any more when the workflow has lost its memory: nothing tells of it then.
+// unnamed reports whether the schedule did not name a time any more when the workflow has lost its memory, or whether the edit may be lost
+// by which it does: nothing tells of the time then.
 func (o outcome) unnamed(at time.Time) bool {
 	return slices.ContainsFunc(o.forgot, func(lost time.Time) bool {
 		return lost.After(at) && slices.ContainsFunc(o.specs(), func(one stretch) bool {
-			return !one.from.After(lost) && !one.to.Before(lost) && !namesTime(one.spec, at)
+			return !one.from.After(lost) && (!one.to.Before(lost) || !one.to.After(at)) && !namesTime(one.spec, at)
 		})
 	})
 }
