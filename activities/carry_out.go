@@ -67,7 +67,7 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		result.Report = report
 		return result, err
 	}
-	refused, beside, err := a.refuseCreates(ctx, owner, request.Creates)
+	refused, beside, err := a.refuseCreates(ctx, owner, request)
 	if err != nil {
 		return result, err
 	}

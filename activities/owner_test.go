@@ -158,6 +158,8 @@ func TestCreatesBeyondWhatRunsAreRefused(t *testing.T) {
 		"two run":                             {[]podBuilder{running("a"), running("b")}, false},
 		"one runs":                            {[]podBuilder{running("a")}, false},
 		"none runs":                           {nil, true},
+		"an index is done that is wanted":     {[]podBuilder{helloPod("a", corev1.PodSucceeded).Annotated(batchv1.JobCompletionIndexAnnotation, "2")}, false},
+		"another index is done":               {[]podBuilder{helloPod("a", corev1.PodSucceeded).Annotated(batchv1.JobCompletionIndexAnnotation, "1")}, true},
 		"both have ended":                     {[]podBuilder{helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodFailed)}, true},
 		"both are being deleted":              {[]podBuilder{running("a").Deleting(), running("b").Deleting()}, true},
 		"both are another's":                  {[]podBuilder{running("a").Of(otherJob()), running("b").Uncontrolled()}, true},

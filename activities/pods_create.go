@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/clip"
@@ -157,8 +158,9 @@ func createdPod(pod *corev1.Pod) *job.CreatedPod {
 }
 
 // refuseCreates says why Pods may not be created for the Job as it now is, whatever a plan says; nil when they may. beside are the
-// running Pods beside which they would be too many.
-func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, creates []job.Create) (refused *protocol.Refusal, beside []string, err error) {
+// Pods beside which they would be too many: those that run, and those that have succeeded and that the request does not count.
+func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest) (refused *protocol.Refusal, beside []string, err error) {
+	creates := request.Creates
 	if len(creates) == 0 {
 		return nil, nil, nil
 	}
@@ -175,11 +177,48 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 			why = job.TooMany(owner, creates, running)
 			return why != ""
 		})
+		if err == nil && why == "" {
+			why, beside, err = a.doneAlready(ctx, owner, request)
+		}
 	}
 	if err != nil || why == "" {
 		return nil, nil, err
 	}
 	return refuse(ledger.NotPrescribed, "%s", why), beside, nil
+}
+
+// doneAlready says why creates would do work again that Pods have done which are not counted yet, and returns these. The watch cache may have
+// a Pod still that was released: where it has a hindrance, a live list decides.
+func (a *Activities) doneAlready(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest) (why string, uids []string, err error) {
+	selector, err := claim.Selector(owner)
+	if err != nil {
+		return "", nil, invalidRequest(err)
+	}
+	counted := sets.New(k8s.CountedPods(owner)...)
+	for _, pod := range request.Counted {
+		counted.Insert(pod.UID)
+	}
+	for _, version := range []string{"0", ""} {
+		pods, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).List(ctx, metav1.ListOptions{
+			LabelSelector: left(owner, selector).String(), FieldSelector: "status.phase=" + string(corev1.PodSucceeded), ResourceVersion: version,
+		})
+		if err != nil {
+			return "", nil, outage(err, "look for successes of Job %s/%s", owner.Namespace, owner.Name)
+		}
+		var done []job.PodFact
+		uids = nil
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			if pod.Status.Phase == corev1.PodSucceeded && claim.Tracked(pod) && a.owns(owner, pod) && !counted.Has(string(pod.UID)) {
+				done, uids = append(done, k8s.PodFact(pod)), append(uids, string(pod.UID))
+			}
+		}
+		why = job.DoneAlready(owner, request.Creates, done)
+		if why == "" {
+			return "", nil, nil
+		}
+	}
+	return why, uids, nil
 }
 
 // runningIf returns the UIDs of the Job's running Pods, with terminating those too that are being deleted, unless these are no hindrance. The watch cache may be behind: where there is

@@ -115,3 +115,22 @@ func TooMany(object *batchv1.Job, creates []Create, running []PodFact) string {
 	}
 	return fmt.Sprintf("the Job is to have %d Pods at a time; with %d that were to be created there would be %d", limit, len(creates), len(total))
 }
+
+// DoneAlready says why creates would do work again that is done: done are the Job's Pods that have succeeded and are not counted yet.
+func DoneAlready(object *batchv1.Job, creates []Create, done []PodFact) string {
+	spec := SpecOf(object)
+	if !spec.indexed() {
+		if len(done) == 0 || spec.Completions == nil || int(object.Status.Succeeded)+len(done) < int(*spec.Completions) {
+			return ""
+		}
+		return fmt.Sprintf("%d Pods have succeeded, as many as the Job needs", int(object.Status.Succeeded)+len(done))
+	}
+	for _, create := range creates {
+		for _, pod := range done {
+			if create.Index != nil && pod.Index != nil && *create.Index == *pod.Index {
+				return fmt.Sprintf("index %d has succeeded by Pod %s, and %s was to be created", *create.Index, pod.Name, create.Name)
+			}
+		}
+	}
+	return ""
+}

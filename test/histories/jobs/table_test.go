@@ -195,6 +195,11 @@ func table() []scenario {
 			},
 		},
 		{
+			Name: "forged: the work of an index that has succeeded, and is not counted", Spec: indexed(1, 2), Lasts: 2 * time.Minute,
+			Watched: 40 * time.Millisecond, Starts: -1, Courses: []course{{Takes: 8 * time.Second}, {Takes: 45 * time.Second}},
+			Steps: []step{{At: 12 * time.Second, Does: "forge", Forgery: forgery{Creates: 2}}},
+		},
+		{
 			Name: "forged: a Pod is made while the status that fails the Job is refused", Spec: failsAll, Lasts: time.Minute,
 			Courses: []course{{Takes: 37 * time.Second, Exit: 42}, {Takes: 45 * time.Second}},
 			Steps: []step{
