@@ -239,7 +239,8 @@ func (s State) unclearAs(other State) State {
 // knowsRunsOf reports whether the state knows all runs that the status names.
 func (s State) knowsRunsOf(status ostinatov1.CronJobStatus) bool {
 	for _, active := range status.Active {
-		if !s.Knows(Run{Name: active.Name, UID: string(active.UID)}) {
+		// Others may have deleted its Job since.
+		if !s.Knows(Run{Name: active.Name, UID: string(active.UID)}) && !s.Ledger.Has(active.Name) {
 			return false
 		}
 	}

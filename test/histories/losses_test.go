@@ -12,6 +12,8 @@ import (
 // losses are scenarios in which Temporal or etcd forgets what has come since some time.
 func losses() []scenario {
 	forgetful := cron("*/10 * * * *", batchv1.AllowConcurrent)
+	bounded := cron("*/3 * * * *", batchv1.AllowConcurrent)
+	bounded.CatchUp, bounded.StartingDeadlineSeconds, bounded.MaxConcurrent = ostinatov1.CatchUpNone, ptr.To[int64](400), ptr.To[int32](2)
 	forgetful.SuccessfulJobsHistoryLimit = ptr.To[int32](0)
 	alone := cron("*/10 * * * *", batchv1.ForbidConcurrent)
 	alone.SuccessfulJobsHistoryLimit = ptr.To[int32](0)
@@ -69,6 +71,15 @@ func losses() []scenario {
 			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
 			Steps: []step{
 				{At: 25 * time.Minute, Does: "trigger"}, faulty(35*time.Minute, workflowReset{23 * time.Minute}), {At: 36 * time.Minute, Does: "trigger"},
+			},
+		},
+		{
+			Name: "a crash, after which others delete the Job that ran, leaves a backfill in force", Spec: bounded,
+			Begins: at("09:59:30"), Lasts: 9 * time.Minute, Courses: []course{{Takes: 7 * time.Minute}},
+			Steps: []step{
+				{At: 34500 * time.Millisecond, Does: "outage"}, {At: 210500 * time.Millisecond, Does: "delete"},
+				faulty(34500*time.Millisecond, backfills{From: 36 * time.Minute, To: 32 * time.Minute, Parallelism: 1, Overlap: batchv1.AllowConcurrent}),
+				faulty(214500*time.Millisecond, cancels{}),
 			},
 		},
 		{
