@@ -35,7 +35,7 @@ func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outc
 		failure := w.play(costs)
 		o = outcome{
 			recording: w.cluster.record, scenario: s, effects: w.cluster.effects, failure: failure, cost: costs, crashed: loses > 0,
-			early: w.early, begin: w.begin, job: w.cluster.job(), left: w.cluster.all(),
+			early: w.early, begin: w.begin, started: w.startedAt, job: w.cluster.job(), left: w.cluster.all(),
 		}
 	})
 	return o

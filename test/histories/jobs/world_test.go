@@ -38,6 +38,7 @@ type world struct {
 	input protocol.JobInput
 	// begun says that the workflow was started, early that a worker was lost before.
 	begun, early bool
+	startedAt    time.Time
 	// calm says that the scenario is over: Pods succeed soon from now on. over says that the workflow has ended.
 	calm, over bool
 	// forging are the attempts at forged requests.
@@ -148,7 +149,7 @@ func (w *world) bridged() {
 func (w *world) begins(input protocol.JobInput) {
 	switch {
 	case !w.begun:
-		w.begun, w.input = true, input
+		w.begun, w.input, w.startedAt = true, input, time.Now().UTC()
 		return
 	case w.over:
 		panic(anew{input})
