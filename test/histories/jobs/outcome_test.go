@@ -36,8 +36,10 @@ type outcome struct {
 }
 
 // Repeatable is false after a crash before the workflow was started, since the watch that takes over makes no first Pods, and where a
-// stranger asks at a time for what depends on how the Pods are then.
-func (o outcome) Repeatable() bool { return !o.early && !o.faulty() && !o.does("forge") }
+// stranger asks at a time for what depends on how the Pods are then. A deadline may pass between two of the parts into which a plan is cut.
+func (o outcome) Repeatable() bool {
+	return !o.early && !o.faulty() && !o.does("forge") && !(o.scenario.Cut > 0 && o.job.Spec.ActiveDeadlineSeconds != nil)
+}
 
 // faulty reports whether writes go wrong or take long, so that a Pod may be created when it is not wanted any more.
 func (o outcome) faulty() bool {
