@@ -37,7 +37,7 @@ func (s *startAttempt) createJob(ctx context.Context) (stored *batchv1.Job, isNe
 	refused := refusedCreate(err)
 	if refused != nil {
 		// Admission judges before the name is looked at, and the Job that an earlier attempt has made may have used up the quota.
-		if found, err := s.job(ctx, cronJob); found != nil || err != nil {
+		if found, err := s.job(ctx, cronJob); found != nil && !s.byHand(found) || err != nil {
 			return found, false, err
 		}
 	}
@@ -52,6 +52,12 @@ func (s *startAttempt) createJob(ctx context.Context) (stored *batchv1.Job, isNe
 	return nil, false, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
 }
 
+// byHand reports whether a person has made the Job that has the name of a manual run: it is not what another has asked for. The
+// name is no secret.
+func (s *startAttempt) byHand(found *batchv1.Job) bool {
+	return s.request.Start.Manual && s.maker(found) != ""
+}
+
 // takenName returns the Job that has the name of the run, if it is the run's. That of a trigger is not older than the trigger.
 func (s *startAttempt) takenName(ctx context.Context) (*batchv1.Job, error) {
 	cronJob, start := s.object, s.request.Start
@@ -61,12 +67,15 @@ func (s *startAttempt) takenName(ctx context.Context) (*batchv1.Job, error) {
 	}
 	ours := claim.OfCronJob(found, cronJob.Name, cronJob.UID)
 	older := start.Manual && start.Backfill == 0 && found.CreationTimestamp.Add(maxAhead).Before(start.Scheduled)
-	if ours && !older {
-		return found, nil
-	}
 	refused := refuse(ledger.ForeignObject, "Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name)
-	if ours {
+	switch {
+	case !ours:
+	case s.byHand(found):
+		refused = refuse(ledger.ForeignObject, "Job %q exists, and %s has made it", start.Name, s.maker(found))
+	case older:
 		refused = refuse(ledger.ForeignObject, "Job %q exists, and is older than the trigger", start.Name)
+	default:
+		return found, nil
 	}
 	s.Metrics.countRefusal("Job", refused)
 	s.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))

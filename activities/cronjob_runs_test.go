@@ -17,6 +17,7 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -78,7 +79,7 @@ func TestAJobMadeByHandNamesTheUserWhereAdmissionStampsIt(t *testing.T) {
 		byHand.Annotations = map[string]string{names.AskedByAnnotation: "bob", names.RunUserAnnotation: "ada@example.com"}
 		s := newStage(t, []runtime.Object{byHand}, []*ostinatov1.CronJob{helloCronJob()}, func(options *activities.Options) { options.StampedUsers = stamped })
 		result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, All: true})
-		if len(result.Running) != 1 || result.Running[0].By != want {
+		if len(result.Running) != 1 || result.Running[0].By != want || (result.Running[0].Through == ledger.ThroughJob) != stamped {
 			t.Errorf("stamped %t: running %+v, want one made by %q", stamped, result.Running, want)
 		}
 	}

@@ -148,14 +148,22 @@ func (a *Activities) runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) sche
 		run.Asked = ledger.Asked{
 			By: clip.Text(found.Annotations[names.AskedByAnnotation], maxAnnotation), Changed: clip.Text(found.Annotations[names.ChangedAnnotation], maxAnnotation),
 		}
-		if a.StampedUsers {
-			run.User = clip.Text(found.Annotations[names.RunUserAnnotation], maxAnnotation)
+		if user := a.maker(found); user != "" {
+			run.User, run.Through = user, ledger.ThroughJob
 		}
 		if !a.CallerHeader {
 			run.Asked = run.Claimed()
 		}
 	}
 	return run
+}
+
+// maker returns the user who has made a Job of a CronJob by hand; empty for the workflow's own Jobs, and where admission stamps no users.
+func (a *Activities) maker(found *batchv1.Job) string {
+	if !a.StampedUsers {
+		return ""
+	}
+	return clip.Text(found.Annotations[names.RunUserAnnotation], maxAnnotation)
 }
 
 // finishedJob returns how a run has ended; nil for one that has not.

@@ -14,8 +14,11 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -120,6 +123,57 @@ func TestAnOlderJobIsNotThatOfATrigger(t *testing.T) {
 	older.CreationTimestamp.Time = request.Start.Scheduled.Add(time.Second)
 	s = newStage(t, []runtime.Object{older}, []*ostinatov1.CronJob{helloCronJob()})
 	assert.NotNil(t, must[protocol.StartRunResult](s, protocol.StartRunActivity, request).Started)
+}
+
+// Where admission stamps who has made a Job, no one gives a run that another has asked for a Job of their own under its name.
+func TestAJobThatAPersonHasMadeIsNotThatOfAManualRun(t *testing.T) {
+	trigger := schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1}
+	backfill := schedule.Start{Name: names.BackfilledJob("hello", "cron-uid", 2, scheduled), Scheduled: scheduled, Manual: true, Backfill: 2}
+	for name, test := range map[string]struct {
+		start  schedule.Start
+		change func(*stage, *protocol.StartRunRequest)
+		// unstamped says that no admission policy stamps users: the annotation is anybody's.
+		unstamped, taken bool
+		refused          string
+	}{
+		"a trigger":                 {start: trigger, refused: ledger.ForeignObject},
+		"a backfill":                {start: backfill, refused: ledger.ForeignObject},
+		"a run of the schedule":     {start: *start(), taken: true},
+		"where no one stamps users": {start: trigger, unstamped: true, taken: true},
+		"looked for":                {start: trigger, change: func(_ *stage, r *protocol.StartRunRequest) { r.Find = true }},
+		"the create is refused by quota": {start: trigger, refused: ledger.Forbidden, change: func(s *stage, r *protocol.StartRunRequest) {
+			s.refuse("create", "jobs", 1, apierrors.NewForbidden(jobs, r.Start.Name, errors.New("exceeded quota")))
+		}},
+		"the status lists it": {start: trigger, refused: ledger.ForeignObject, change: func(s *stage, r *protocol.StartRunRequest) {
+			cronJob := s.cronJob()
+			cronJob.Status.Active = []corev1.ObjectReference{{Name: r.Start.Name, UID: types.UID(r.Start.Name + "-uid")}}
+			_, err := s.cronJobs.CronJobs(namespace).UpdateStatus(s.t.Context(), cronJob, metav1.UpdateOptions{})
+			assert.NoError(s.t, err)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := startRequest()
+			request.Start = test.start
+			made := cronJobsJob(test.start.Name)
+			made.CreationTimestamp.Time = scheduled.Add(time.Second)
+			made.Annotations = map[string]string{names.RunUserAnnotation: "mallory"}
+			s := newStage(t, []runtime.Object{made}, []*ostinatov1.CronJob{helloCronJob()}, func(o *activities.Options) { o.StampedUsers = !test.unstamped })
+			if test.change != nil {
+				test.change(s, &request)
+			}
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
+			assert.Equal(t, test.taken, result.Started != nil, "%+v", result.Started)
+			assert.Equal(t, request.Find, result.Missing)
+			if test.refused == "" {
+				assert.Nil(t, result.Refused)
+			} else if assert.NotNil(t, result.Refused) {
+				assert.Equal(t, test.refused, result.Refused.Reason)
+			}
+			if test.refused == ledger.ForeignObject {
+				assert.Contains(t, s.recorded(), `Warning FailedCreate Error creating job: Job "`+made.Name+`" exists, and mallory has made it`)
+			}
+		})
+	}
 }
 
 // A start that is cancelled while its create is under way ends with the answer to it.

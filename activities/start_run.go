@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
@@ -196,15 +197,20 @@ func (s *startAttempt) made(ctx context.Context, cronJob *ostinatov1.CronJob, to
 	switch {
 	case err != nil:
 		return false, err
-	case found != nil:
+	case found != nil && !s.byHand(found):
 		s.result.Started = s.started(found)
-	case told:
+	case told && (found == nil || !lists(cronJob.Status, found.UID)):
 		s.startedBefore(cronJob)
 	}
 	return s.result.Started != nil, nil
 }
 
-// job reads the Job of the run; nil where there is none, or where it is another's.
+// lists reports whether the Job is one of the status' active runs.
+func lists(status ostinatov1.CronJobStatus, job types.UID) bool {
+	return slices.ContainsFunc(status.Active, func(active corev1.ObjectReference) bool { return active.UID == job })
+}
+
+// job reads the CronJob's Job with the name of the run; nil where there is none, or where it is another's.
 func (s *startAttempt) job(ctx context.Context, cronJob *ostinatov1.CronJob) (*batchv1.Job, error) {
 	name := s.request.Start.Name
 	found, err := s.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, name, metav1.GetOptions{})

@@ -117,8 +117,12 @@ func (s State) waits(run Run) bool {
 }
 
 // askedFor returns the trigger or backfill whose Job the run is, without a number if it is neither's. What waits for
-// the run waits no longer: it was expected.
+// the run waits no longer: it was expected. The API server may know that a person has made the Job, whatever its name is.
 func (p *pass) askedFor(run *Run) (asked Trigger, expected bool) {
+	byHand := Trigger{TriggerRequest: TriggerRequest{Asked: ledger.Asked{By: run.By, User: run.User, Through: ledger.ThroughJob, Changed: run.Changed}}}
+	if run.Through == ledger.ThroughJob {
+		return byHand, false
+	}
 	for index, trigger := range p.state.Triggers {
 		if run.Manual && names.TriggeredJob(p.state.Name, p.state.UID, trigger.Sequence) == run.Name {
 			p.state.Triggers = slices.Delete(p.state.Triggers, index, index+1)
@@ -133,5 +137,5 @@ func (p *pass) askedFor(run *Run) (asked Trigger, expected bool) {
 			return Trigger{Sequence: backfill.Sequence, TriggerRequest: TriggerRequest{Note: backfillNote(backfill.Note), Asked: backfill.Asked}}, expected
 		}
 	}
-	return Trigger{TriggerRequest: TriggerRequest{Asked: ledger.Asked{By: run.By, User: run.User, Through: ledger.ThroughJob, Changed: run.Changed}}}, false
+	return byHand, false
 }

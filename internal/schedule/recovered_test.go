@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -122,5 +123,36 @@ func TestAJobOfABackfillThatIsFoundHasTheRowOfOneThatWasStarted(t *testing.T) {
 	wantStrings(t, "ledger", c.ledger(), "19T05:00:00 Started manual")
 	if row := c.state.Ledger.Entries[0]; row.Message != "backfill: lost" || row.By != "ada" {
 		t.Errorf("the row is %+v, want the note and the sender of the backfill", row)
+	}
+}
+
+// TestAJobThatAPersonHasMadeIsNoRunOfAnothers, whatever its name is: the run that was asked for waits, and the row is the person's.
+func TestAJobThatAPersonHasMadeIsNoRunOfAnothers(t *testing.T) {
+	for name, ask := range map[string]func(*cluster) (job string, scheduled time.Time){
+		"a trigger": func(c *cluster) (string, time.Time) {
+			c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{Asked: ledger.Asked{User: "ada", Through: ledger.ThroughSignal}}, at("09:40"))
+			return names.TriggeredJob(cronJobName, cronJobUID, c.state.TriggerSequence), at("09:40")
+		},
+		"a backfill": func(c *cluster) (string, time.Time) {
+			c.state = schedule.AddBackfill(c.state, c.spec, between("05:00", "05:00"), "ada", []time.Time{at("05:00")}, at("09:40"))
+			return names.BackfilledJob(cronJobName, cronJobUID, c.state.TriggerSequence, at("05:00")), at("05:00")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30"))
+			made := schedule.Run{
+				UID: "by-hand", Started: at("09:40:10"), Manual: true, Asked: ledger.Asked{User: "mallory", Through: ledger.ThroughJob},
+			}
+			made.Name, made.Scheduled = ask(c)
+			c.refusal, c.refuse = ledger.ForeignObject, func(schedule.Start) string { return "mallory has made it" }
+			c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: made}})
+			c.at(at("09:41"))
+			if row := c.state.Ledger.Entries[0]; row.Job != made.Name || row.User != "mallory" || row.Through != ledger.ThroughJob {
+				t.Errorf("the row of the Job is %+v", row)
+			}
+			if len(c.state.Triggers)+len(c.state.Backfills) != 1 {
+				t.Errorf("what was asked for waits no longer: %+v", c.state.Ledger.Entries)
+			}
+		})
 	}
 }
