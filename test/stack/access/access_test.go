@@ -30,26 +30,27 @@ import (
 	"ostinato.dev/ostinato/dev/devstack/manifests"
 	"ostinato.dev/ostinato/dev/harness"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/stack/access/door"
 )
 
 // add makes a CronJob in namespace shop and returns the ID of its workflow.
 func add(t *testing.T, name string) string {
 	t.Helper()
-	grant(t, "viewer", readers)
-	grant(t, "editor", writers)
-	grant(t, "stranger", nil)
-	stack.AddCronJob(t, harness.NewCronJob(shop, name, "0 0 1 1 *", harness.JobSpec()))
-	return harness.CronJobWorkflow(shop, name)
+	people.Grant(t, "viewer", door.Readers)
+	people.Grant(t, "editor", door.Writers)
+	people.Grant(t, "stranger", nil)
+	stack.AddCronJob(t, harness.NewCronJob(door.Shop, name, "0 0 1 1 *", harness.JobSpec()))
+	return harness.CronJobWorkflow(door.Shop, name)
 }
 
 func TestARunThroughTheDoor(t *testing.T) {
 	workflow := add(t, "through")
-	editor := as(t, "editor")
+	editor := people.As(t, "editor")
 	if err := editor.SignalWorkflow(t.Context(), workflow, "", protocol.TriggerSignal, nil); err != nil {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		jobs, err := stack.Jobs(ctx, shop)
+		jobs, err := stack.Jobs(ctx, door.Shop)
 		if err != nil {
 			return err
 		}
@@ -81,7 +82,7 @@ func sender(ctx context.Context, t *testing.T, reader client.Client, workflow, s
 
 func TestPeopleDoWhatTheAPIServerLetsThemDo(t *testing.T) {
 	workflow := add(t, "people")
-	editor, viewer, stranger := as(t, "editor"), as(t, "viewer"), as(t, "stranger")
+	editor, viewer, stranger := people.As(t, "editor"), people.As(t, "viewer"), people.As(t, "stranger")
 	for name, c := range map[string]client.Client{"viewer": viewer, "stranger": stranger} {
 		refused(t, name+" suspends", c.SignalWorkflow(t.Context(), workflow, "", protocol.SuspendSignal, nil), "does not let them patch cronjobs.batch.ostinato.dev people in namespace shop")
 	}
@@ -94,7 +95,7 @@ func TestPeopleDoWhatTheAPIServerLetsThemDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		cronJob, err := stack.CronJob(ctx, shop, "people")
+		cronJob, err := stack.CronJob(ctx, door.Shop, "people")
 		if err != nil {
 			return err
 		}
@@ -120,20 +121,20 @@ func refused(t *testing.T, what string, err error, want string) {
 
 func TestATokenCountsForItsAudience(t *testing.T) {
 	workflow := add(t, "token")
-	grant(t, "system:serviceaccount:shop:robot", writers)
-	robot := dial(t, nil, token(t, "robot", "ostinato-temporal"))
+	people.Grant(t, "system:serviceaccount:shop:robot", door.Writers)
+	robot := people.Dial(t, nil, people.Token(t, "robot", "ostinato-temporal"))
 	if _, err := robot.DescribeWorkflowExecution(t.Context(), workflow, ""); err != nil {
 		t.Error(err)
 	}
-	own, err := pairOf(t, "viewer").Token()
+	own, err := people.PairOf(t, "viewer").Token()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dial(t, nil, own).DescribeWorkflowExecution(t.Context(), workflow, ""); err != nil {
+	if _, err := people.Dial(t, nil, own).DescribeWorkflowExecution(t.Context(), workflow, ""); err != nil {
 		t.Errorf("a person's token: %v", err)
 	}
 	for name, audiences := range map[string][]string{"the API server's": nil, "another": {"vault"}} {
-		_, err := dial(t, nil, token(t, "robot", audiences...)).DescribeWorkflowExecution(t.Context(), workflow, "")
+		_, err := people.Dial(t, nil, people.Token(t, "robot", audiences...)).DescribeWorkflowExecution(t.Context(), workflow, "")
 		var denied *serviceerror.PermissionDenied
 		if !errors.As(err, &denied) {
 			t.Errorf("a token for the audience %s: %v", name, err)
@@ -141,7 +142,7 @@ func TestATokenCountsForItsAudience(t *testing.T) {
 	}
 	// The API server takes no credential of Temporal's.
 	if _, err := stack.Stack.Kubectl(t.Context(), "auth", "whoami", "--kubeconfig=/dev/null", "--server="+stack.Stack.ControlPlane.RESTConfig().Host,
-		"--insecure-skip-tls-verify", "--token="+token(t, "robot", "ostinato-temporal")); err == nil {
+		"--insecure-skip-tls-verify", "--token="+people.Token(t, "robot", "ostinato-temporal")); err == nil {
 		t.Error("the API server takes a token for Temporal")
 	}
 }
@@ -150,7 +151,7 @@ func TestATokenCountsForItsAudience(t *testing.T) {
 func TestNoOtherMethodIsForPeople(t *testing.T) {
 	workflow := add(t, "methods")
 	for _, user := range []string{"viewer", "editor", "stranger"} {
-		connection := connect(t, certificateOf(t, user))
+		connection := connect(t, people.CertificateOf(t, user))
 		var tried int
 		for method, input := range methods(t) {
 			if permitted[method] {
@@ -226,7 +227,7 @@ func fill(request protoreflect.Message, workflow string) {
 
 func connect(t *testing.T, certificate *tls.Certificate) *grpc.ClientConn {
 	t.Helper()
-	settings := &tls.Config{RootCAs: roots(t), Certificates: []tls.Certificate{*certificate}}
+	settings := &tls.Config{RootCAs: people.Roots(t), Certificates: []tls.Certificate{*certificate}}
 	connection, err := grpc.NewClient(stack.Stack.TemporalAddress(), grpc.WithTransportCredentials(credentials.NewTLS(settings)))
 	if err != nil {
 		t.Fatal(err)
@@ -240,12 +241,12 @@ const felt = 15 * time.Second
 
 func TestARightThatIsTakenAwayIsFelt(t *testing.T) {
 	workflow := add(t, "revoked")
-	grant(t, "leaver", writers)
-	leaver := as(t, "leaver")
+	people.Grant(t, "leaver", door.Writers)
+	leaver := people.As(t, "leaver")
 	if err := leaver.SignalWorkflow(t.Context(), workflow, "", protocol.ResumeSignal, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := stack.Kubernetes.RbacV1().RoleBindings(shop).Delete(t.Context(), "leaver", metav1.DeleteOptions{}); err != nil {
+	if err := stack.Kubernetes.RbacV1().RoleBindings(door.Shop).Delete(t.Context(), "leaver", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	removed := time.Now()
@@ -290,7 +291,7 @@ func TestCertificatesThatWereDeletedAreMadeAgain(t *testing.T) {
 	if string(after.Data[corev1.TLSPrivateKeyKey]) != string(before.Data[corev1.TLSPrivateKeyKey]) {
 		t.Error("the authority is another: all certificates have lost their worth")
 	}
-	if _, err := as(t, "viewer").DescribeWorkflowExecution(t.Context(), workflow, ""); err != nil {
+	if _, err := people.As(t, "viewer").DescribeWorkflowExecution(t.Context(), workflow, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -304,12 +305,12 @@ func TestAKilledServerKnowsItsCallersAgain(t *testing.T) {
 	if err := stack.Stack.StartTemporal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	editor := as(t, "editor")
+	editor := people.As(t, "editor")
 	if err := editor.SignalWorkflow(t.Context(), workflow, "", protocol.TriggerSignal, nil); err != nil {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error {
-		jobs, err := stack.Jobs(ctx, shop)
+		jobs, err := stack.Jobs(ctx, door.Shop)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/steering"
+	"ostinato.dev/ostinato/test/stack/access/door"
 )
 
 // hostileArguments are what an editor may send with a signal for people: the door looks at its name alone.
@@ -40,15 +41,15 @@ func encoded(encoding, data string) *commonpb.Payload {
 // What an editor sends to objects that the API server lets them change may suspend, resume and run these, and does no more.
 func TestWhatAnEditorSendsLeavesTheCronJobWhole(t *testing.T) {
 	workflow := add(t, "whole")
-	before, err := stack.CronJob(t.Context(), shop, "whole")
+	before, err := stack.CronJob(t.Context(), door.Shop, "whole")
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := stack.CreateJob(t, shop, "held", harness.JobSpec(harness.RunUntilEnded()))
-	running := harness.JobWorkflow(shop, held.Name)
-	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.PodsAre(ctx, shop, held.Name, corev1.PodRunning, 1) })
-	run := runOf(t, workflow)
-	editor := as(t, "editor")
+	held := stack.CreateJob(t, door.Shop, "held", harness.JobSpec(harness.RunUntilEnded()))
+	running := harness.JobWorkflow(door.Shop, held.Name)
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.PodsAre(ctx, door.Shop, held.Name, corev1.PodRunning, 1) })
+	run := door.RunOf(t, stack.Temporal, workflow)
+	editor := people.As(t, "editor")
 	send := func(to, signal, what string, argument *commonpb.Payload) {
 		_, err := editor.WorkflowService().SignalWorkflowExecution(t.Context(), &workflowservice.SignalWorkflowExecutionRequest{
 			Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: to},
@@ -70,7 +71,7 @@ func TestWhatAnEditorSendsLeavesTheCronJobWhole(t *testing.T) {
 		send(to, protocol.ResumeSignal, last, encoded("json/plain", `{"note":"`+last+`"}`))
 	}
 	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error {
-		found, err := stack.CronJob(ctx, shop, "whole")
+		found, err := stack.CronJob(ctx, door.Shop, "whole")
 		if err != nil {
 			return err
 		}
@@ -80,9 +81,9 @@ func TestWhatAnEditorSendsLeavesTheCronJobWhole(t *testing.T) {
 		if found.Spec.Schedule != before.Spec.Schedule || found.UID != before.UID {
 			return fmt.Errorf("it is another: %+v", found.Spec)
 		}
-		return stack.PodsAre(ctx, shop, held.Name, corev1.PodRunning, 1)
+		return stack.PodsAre(ctx, door.Shop, held.Name, corev1.PodRunning, 1)
 	})
-	if after := runOf(t, workflow); after != run {
+	if after := door.RunOf(t, stack.Temporal, workflow); after != run {
 		t.Logf("its workflow was %s, and is %s", run, after)
 	}
 	for _, kind := range []metav1.Object{mustCronJob(t, "whole"), mustJob(t, held.Name)} {
@@ -92,13 +93,13 @@ func TestWhatAnEditorSendsLeavesTheCronJobWhole(t *testing.T) {
 			}
 		}
 	}
-	name := stack.Trigger(t, shop, "whole")
-	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error { return stack.JobHas(ctx, shop, name, batchv1.JobComplete) })
+	name := stack.Trigger(t, door.Shop, "whole")
+	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error { return stack.JobHas(ctx, door.Shop, name, batchv1.JobComplete) })
 }
 
 func mustCronJob(t *testing.T, name string) metav1.Object {
 	t.Helper()
-	found, err := stack.CronJob(t.Context(), shop, name)
+	found, err := stack.CronJob(t.Context(), door.Shop, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func mustCronJob(t *testing.T, name string) metav1.Object {
 
 func mustJob(t *testing.T, name string) metav1.Object {
 	t.Helper()
-	found, err := stack.Kubernetes.BatchV1().Jobs(shop).Get(t.Context(), name, metav1.GetOptions{})
+	found, err := stack.Kubernetes.BatchV1().Jobs(door.Shop).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,248 +2,44 @@ package access
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
 	"testing"
-	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/api/enums/v1"
-	nexuspb "go.temporal.io/api/nexus/v1"
-	"go.temporal.io/api/operatorservice/v1"
-	"go.temporal.io/api/serviceerror"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"ostinato.dev/ostinato/dev/harness"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
-	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/stack/access/door"
 )
-
-// attack is a call by which an attacker of test/stack/hostile, or one like them, writes to Temporal.
-type attack struct {
-	what string
-	call func(context.Context, client.Client) error
-}
-
-// target is an object whose workflow is attacked.
-type target struct{ workflow, uid string }
-
-// attacks are those on a CronJob and a Job, and on the watch of the Pods.
-func attacks(cronJob, running target) []attack {
-	watch := target{workflow: names.Cluster("").PodWatchWorkflowID(0, 1)}
-	var all []attack
-	add := func(what string, call func(context.Context, client.Client) error) {
-		all = append(all, attack{what, call})
-	}
-	for _, victim := range []target{cronJob, running, watch} {
-		for _, kind := range []string{protocol.CronJobWorkflow, protocol.JobWorkflow, protocol.PodWatchWorkflow, "Attack"} {
-			add(kind+" in the place of "+victim.workflow, startAs(victim.workflow, kind))
-		}
-		for name, argument := range forgeries(cronJob, running) {
-			add(fmt.Sprintf("signal %s to %s", name, victim.workflow), func(ctx context.Context, c client.Client) error {
-				return c.SignalWorkflow(ctx, victim.workflow, "", name, argument)
-			})
-			add(fmt.Sprintf("update %s of %s", name, victim.workflow), func(ctx context.Context, c client.Client) error {
-				_, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-					WorkflowID: victim.workflow, UpdateName: name, Args: []any{argument}, WaitForStage: client.WorkflowUpdateStageAccepted,
-				})
-				return err
-			})
-		}
-		all = append(all, takingAway(victim.workflow)...)
-	}
-	for _, activity := range []string{
-		protocol.StartRunActivity, protocol.WriteStatusActivity, protocol.FindRunsActivity, protocol.SetSuspendActivity, protocol.CarryOutActivity,
-		protocol.ReleaseOrphansActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.WatchPodsActivity, "Evil",
-	} {
-		for _, queue := range queues {
-			add("activity "+activity+" on "+queue+" without a workflow", func(ctx context.Context, c client.Client) error {
-				_, err := c.ExecuteActivity(ctx, client.StartActivityOptions{ID: "attack-" + activity, TaskQueue: queue, StartToCloseTimeout: time.Second}, activity, nil)
-				return err
-			})
-		}
-		add("result of "+activity, func(ctx context.Context, c client.Client) error {
-			return c.CompleteActivityByID(ctx, client.DefaultNamespace, running.workflow, "", activity, job.State{}, nil)
-		})
-	}
-	return append(all, asWorkers(running.workflow)...)
-}
-
-// queues are those of Ostinato's workers.
-var queues = []string{
-	names.Cluster("").ControlTaskQueue(), names.Cluster("").JobTaskQueue(), names.Cluster("").BulkTaskQueue(), names.Cluster("").WatchTaskQueue(),
-}
-
-// startAs starts a workflow of this type in the place of the one that runs.
-func startAs(workflow, kind string) func(context.Context, client.Client) error {
-	return func(ctx context.Context, c client.Client) error {
-		_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-			ID: workflow, TaskQueue: "attacker", WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
-		}, kind, json.RawMessage(`{}`))
-		return err
-	}
-}
-
-// forgeries are arguments of every signal that Ostinato's own programs send, and of one that no one does.
-func forgeries(cronJob, running target) map[string]any {
-	return map[string]any{
-		protocol.CronJobSpecSignal: protocol.CronJobSpec{CronJob: protocol.ObjectReference{Namespace: shop, Name: "attacked", UID: cronJob.uid}, Overdue: true},
-		protocol.JobSpecSignal:     protocol.JobSpec{Input: protocol.JobInput{Job: protocol.ObjectReference{Namespace: shop, Name: "attacked", UID: running.uid}}},
-		protocol.DeletedSignal:     protocol.Deleted{UID: cronJob.uid},
-		protocol.JobSeenSignal:     protocol.JobSeen{CronJobUID: cronJob.uid, Name: "attacked", UID: running.uid},
-		protocol.PodsSignal:        protocol.PodFacts{JobUID: running.uid, Differ: true},
-		"reboot":                   json.RawMessage(strings.Repeat("[", 9000) + strings.Repeat("]", 9000)),
-	}
-}
-
-// takingAway are the calls that end, stop or turn back a workflow.
-func takingAway(workflow string) []attack {
-	execution := &commonpb.WorkflowExecution{WorkflowId: workflow}
-	options := client.StartWorkflowOptions{ID: workflow, TaskQueue: names.Cluster("").JobTaskQueue(), WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING}
-	return []attack{
-		{"terminate " + workflow, func(ctx context.Context, c client.Client) error { return c.TerminateWorkflow(ctx, workflow, "", "x") }},
-		{"cancel " + workflow, func(ctx context.Context, c client.Client) error { return c.CancelWorkflow(ctx, workflow, "") }},
-		{"signal with start of " + workflow, func(ctx context.Context, c client.Client) error {
-			_, err := c.SignalWithStartWorkflow(ctx, workflow, protocol.SuspendSignal, nil, options, protocol.JobWorkflow, json.RawMessage(`{}`))
-			return err
-		}},
-		{"update with start of " + workflow, func(ctx context.Context, c client.Client) error {
-			_, err := c.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-				StartWorkflowOperation: c.NewWithStartWorkflowOperation(options, protocol.CronJobWorkflow),
-				UpdateOptions:          client.UpdateWorkflowOptions{WorkflowID: workflow, UpdateName: protocol.TriggerSignal, WaitForStage: client.WorkflowUpdateStageAccepted},
-			})
-			return err
-		}},
-		{"reset " + workflow, func(ctx context.Context, c client.Client) error {
-			_, err := c.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
-				Namespace: client.DefaultNamespace, WorkflowExecution: execution, WorkflowTaskFinishEventId: 3, RequestId: "attack",
-			})
-			return err
-		}},
-		{"delete " + workflow, func(ctx context.Context, c client.Client) error {
-			_, err := c.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{Namespace: client.DefaultNamespace, WorkflowExecution: execution})
-			return err
-		}},
-		{"pause " + workflow, func(ctx context.Context, c client.Client) error {
-			_, err := c.WorkflowService().PauseWorkflowExecution(ctx, &workflowservice.PauseWorkflowExecutionRequest{
-				Namespace: client.DefaultNamespace, WorkflowId: workflow, Identity: "attacker", Reason: "x", RequestId: "attack",
-			})
-			return err
-		}},
-		{"pin " + workflow, func(ctx context.Context, c client.Client) error {
-			_, err := c.WorkflowService().UpdateWorkflowExecutionOptions(ctx, &workflowservice.UpdateWorkflowExecutionOptionsRequest{Namespace: client.DefaultNamespace, WorkflowExecution: execution})
-			return err
-		}},
-	}
-}
-
-// asWorkers are the calls of a worker of the attacker's, and those that reach many workflows at once.
-func asWorkers(workflow string) []attack {
-	all := []attack{
-		{"result by a token", func(ctx context.Context, c client.Client) error {
-			return c.CompleteActivity(ctx, []byte("made up"), job.State{}, nil)
-		}},
-		{"failure by an ID", func(ctx context.Context, c client.Client) error {
-			return c.CompleteActivityByID(ctx, client.DefaultNamespace, workflow, "", "1", nil, errors.New("x"))
-		}},
-		{"heartbeat by an ID", func(ctx context.Context, c client.Client) error {
-			return c.RecordActivityHeartbeatByID(ctx, client.DefaultNamespace, workflow, "", "1")
-		}},
-		{"answer of a workflow task", func(ctx context.Context, c client.Client) error {
-			_, err := c.WorkflowService().RespondWorkflowTaskCompleted(ctx, &workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: client.DefaultNamespace, TaskToken: []byte("made up")})
-			return err
-		}},
-		{"schedule", func(ctx context.Context, c client.Client) error {
-			_, err := c.ScheduleClient().Create(ctx, client.ScheduleOptions{ID: "attack", Action: &client.ScheduleWorkflowAction{ID: workflow, Workflow: protocol.JobWorkflow, TaskQueue: queues[0]}})
-			return err
-		}},
-		{"batch", func(ctx context.Context, c client.Client) error {
-			_, err := c.WorkflowService().StartBatchOperation(ctx, &workflowservice.StartBatchOperationRequest{Namespace: client.DefaultNamespace, VisibilityQuery: "WorkflowType != ''", JobId: "attack", Reason: "x"})
-			return err
-		}},
-		{"Nexus endpoint", func(ctx context.Context, c client.Client) error {
-			_, err := c.OperatorService().CreateNexusEndpoint(ctx, &operatorservice.CreateNexusEndpointRequest{Spec: &nexuspb.EndpointSpec{Name: "attack"}})
-			return err
-		}},
-		{"list of everyone's workflows", func(ctx context.Context, c client.Client) error {
-			_, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: client.DefaultNamespace})
-			return err
-		}},
-	}
-	for _, queue := range queues {
-		all = append(all, attack{"workflow tasks of " + queue, func(ctx context.Context, c client.Client) error {
-			_, err := c.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{Namespace: client.DefaultNamespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}})
-			return err
-		}}, attack{"activity tasks of " + queue, func(ctx context.Context, c client.Client) error {
-			_, err := c.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{Namespace: client.DefaultNamespace, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}})
-			return err
-		}})
-	}
-	return all
-}
-
-// runOf is the run of a workflow and its status.
-func runOf(t *testing.T, workflow string) string {
-	t.Helper()
-	described, err := stack.Temporal.DescribeWorkflowExecution(t.Context(), workflow, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	info := described.GetWorkflowExecutionInfo()
-	return info.GetExecution().GetRunId() + " " + info.GetStatus().String()
-}
 
 // Whatever an attacker of test/stack/hostile does to workflows is refused to people before it comes to them, whatever RBAC lets them do.
 func TestAttacksEndAtTheDoor(t *testing.T) {
 	workflow := add(t, "attacked")
-	found, err := stack.CronJob(t.Context(), shop, "attacked")
+	found, err := stack.CronJob(t.Context(), door.Shop, "attacked")
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := stack.CreateJob(t, shop, "attacked", harness.JobSpec(harness.RunUntilEnded()))
-	cronJob, running := target{workflow, string(found.UID)}, target{harness.JobWorkflow(shop, held.Name), string(held.UID)}
+	held := stack.CreateJob(t, door.Shop, "attacked", harness.JobSpec(harness.RunUntilEnded()))
+	cronJob := door.Target{Workflow: workflow, Name: found.Name, UID: string(found.UID)}
+	running := door.Target{Workflow: harness.JobWorkflow(door.Shop, held.Name), Name: held.Name, UID: string(held.UID)}
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		_, err := stack.WorkflowStatus(ctx, running.workflow)
+		_, err := stack.WorkflowStatus(ctx, running.Workflow)
 		return err
 	})
 	before := map[string]string{}
-	for _, victim := range []string{cronJob.workflow, running.workflow, names.Cluster("").PodWatchWorkflowID(0, 1)} {
-		before[victim] = runOf(t, victim)
+	for _, victim := range []string{cronJob.Workflow, running.Workflow, names.Cluster("").PodWatchWorkflowID(0, 1)} {
+		before[victim] = door.RunOf(t, stack.Temporal, victim)
 	}
-	all := attacks(cronJob, running)
+	attackers := map[string]client.Client{}
 	for _, user := range []string{"viewer", "editor", "stranger"} {
-		c := as(t, user)
-		for _, attack := range all {
-			ctx, cancel := context.WithTimeout(t.Context(), harness.Prompt)
-			err := attack.call(ctx, c)
-			cancel()
-			var denied *serviceerror.PermissionDenied
-			if !errors.As(err, &denied) {
-				t.Errorf("%s: %s: %v", user, attack.what, err)
-			}
-		}
+		attackers[user] = people.As(t, user)
 	}
-	t.Logf("%d attacks by three people", len(all))
+	door.RefuseAll(t, door.Attacks(cronJob, running), attackers)
 	for victim, run := range before {
-		if after := runOf(t, victim); after != run {
+		if after := door.RunOf(t, stack.Temporal, victim); after != run {
 			t.Errorf("%s was %s, and is %s", victim, run, after)
 		}
 	}
-	for _, id := range []string{cronJob.workflow, running.workflow} {
-		events := stack.Temporal.GetWorkflowHistory(t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		for events.HasNext() {
-			event, err := events.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if by := event.GetPrincipal().GetType(); by == "kubernetes" {
-				t.Errorf("%s has %s by %s", id, event.GetEventType(), event.GetPrincipal().GetName())
-			}
-		}
+	for _, workflow := range []string{cronJob.Workflow, running.Workflow} {
+		door.ByNoPerson(t, stack.Temporal, workflow)
 	}
 }

@@ -12,15 +12,22 @@ import (
 	"ostinato.dev/ostinato/dev/devstack/manifests"
 	"ostinato.dev/ostinato/dev/devstack/toolchain"
 	"ostinato.dev/ostinato/dev/harness"
+	"ostinato.dev/ostinato/test/stack/access/door"
 )
 
-var stack *harness.Harness
+var (
+	stack *harness.Harness
+	// people come to the stack's Temporal.
+	people door.Door
+)
 
 func TestMain(m *testing.M) {
 	options := devstack.Options{
 		Node: devstack.NodeKwok, Temporal: devstack.TemporalGuarded, TemporalAccess: rights,
 	}
-	os.Exit(harness.Main(m, options, func(h *harness.Harness) { stack = h }))
+	os.Exit(harness.Main(m, options, func(h *harness.Harness) {
+		stack, people = h, door.Door{Kubernetes: h.Kubernetes, Plane: h.Stack.ControlPlane, Address: h.Stack.TemporalAddress()}
+	}))
 }
 
 // rights gives the Temporal server those of its component, and returns the kubeconfig of its service account.

@@ -20,6 +20,7 @@ import (
 	"ostinato.dev/ostinato/dev/harness"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/stack/access/door"
 )
 
 // What an editor sends through Temporal is told with the name that the API server knows, whatever the editor writes beside it.
@@ -30,7 +31,7 @@ func TestEveryDeedNamesItsUser(t *testing.T) {
 		t.Fatalf("build cmd/ostinato: %v\n%s", err, output)
 	}
 	workflow := add(t, "named")
-	editor, viewer := as(t, "editor"), as(t, "viewer")
+	editor, viewer := people.As(t, "editor"), people.As(t, "viewer")
 	signalAs(t, editor, workflow, protocol.TriggerSignal, "kubernetes:root")
 	triggered := recorded(t, viewer, workflow, "signal")
 	backfill, err := editor.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
@@ -55,12 +56,12 @@ func TestEveryDeedNamesItsUser(t *testing.T) {
 	// The annotations are everybody's who may patch the CronJob.
 	forged := `{"metadata":{"annotations":{"` + names.SuspendNoteAnnotation + `":"I quit","` + names.SuspendedByAnnotation + `":"root","` +
 		names.SuspendUserAnnotation + `":"root"}}}`
-	if _, err := stack.Stack.Kubectl(t.Context(), "patch", "cronjobs.batch.ostinato.dev", "named", "--namespace="+shop, "--as=editor", "--type=merge", "--patch="+forged); err != nil {
+	if _, err := stack.Stack.Kubectl(t.Context(), "patch", "cronjobs.batch.ostinato.dev", "named", "--namespace="+door.Shop, "--as=editor", "--type=merge", "--patch="+forged); err != nil {
 		t.Fatal(err)
 	}
 	signalAs(t, editor, workflow, protocol.TriggerSignal, "kubernetes:root")
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		if found, err := stack.CronJob(ctx, shop, "named"); err != nil || len(found.Status.RecentRuns) < 3 {
+		if found, err := stack.CronJob(ctx, door.Shop, "named"); err != nil || len(found.Status.RecentRuns) < 3 {
 			return fmt.Errorf("the status has not three runs: %w", err)
 		}
 		return nil
@@ -91,7 +92,7 @@ func recorded(t *testing.T, reader client.Client, workflow, through string) (fou
 		return row.Through == through && row.User == "editor" && row.JobName != ""
 	}
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		cronJob, err := stack.CronJob(ctx, shop, "named")
+		cronJob, err := stack.CronJob(ctx, door.Shop, "named")
 		if err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func recorded(t *testing.T, reader client.Client, workflow, through string) (fou
 func suspendedBy(t *testing.T, want string) {
 	t.Helper()
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		cronJob, err := stack.CronJob(ctx, shop, "named")
+		cronJob, err := stack.CronJob(ctx, door.Shop, "named")
 		if err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func suspendedBy(t *testing.T, want string) {
 // why asks the command about a time. It must answer with both texts.
 func why(t *testing.T, command, first, second, at string) {
 	t.Helper()
-	asked := exec.CommandContext(t.Context(), command, "--namespace="+shop, "--utc", "why", "named", at)
+	asked := exec.CommandContext(t.Context(), command, "--namespace="+door.Shop, "--utc", "why", "named", at)
 	asked.Env = append(os.Environ(), "KUBECONFIG="+stack.Stack.KubeconfigPath())
 	// The exit code says whether it ran.
 	answer, _ := asked.CombinedOutput()

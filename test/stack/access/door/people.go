@@ -1,4 +1,6 @@
-package access
+// Package door has what tests share that come to a Temporal which asks the API server who may call it: people and their credentials, and
+// what attackers try there.
+package door
 
 import (
 	"context"
@@ -22,58 +24,69 @@ import (
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 
+	"ostinato.dev/ostinato/dev/devstack/controlplane"
 	"ostinato.dev/ostinato/dev/devstack/manifests"
 	"ostinato.dev/ostinato/dev/harness"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/temporalserver/authority"
 )
 
-// people are namespace shop's: a viewer, an editor, one who may start Jobs, and a stranger.
-const shop = "shop"
+// Shop is the namespace of the people's objects.
+const Shop = "shop"
 
+// Readers and Writers are what a viewer and an editor may do there.
 var (
-	readers = []rbacv1.PolicyRule{
+	Readers = []rbacv1.PolicyRule{
 		{APIGroups: []string{"batch.ostinato.dev"}, Resources: []string{"cronjobs"}, Verbs: []string{"get", "list"}},
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list"}},
 		{APIGroups: []string{""}, Resources: []string{"pods/log"}, Verbs: []string{"get"}},
 	}
-	writers = append([]rbacv1.PolicyRule{
+	Writers = append([]rbacv1.PolicyRule{
 		{APIGroups: []string{"batch.ostinato.dev"}, Resources: []string{"cronjobs"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "patch"}},
-	}, readers...)
+	}, Readers...)
 )
 
-// grant binds a user to rules in namespace shop, which it makes, and to being known to Temporal.
-func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
+// Door is a Temporal, and the API server that it asks.
+type Door struct {
+	Kubernetes kubernetes.Interface
+	Plane      *controlplane.ControlPlane
+	// Address is that of Temporal's frontend.
+	Address string
+}
+
+// Grant binds a user to rules in namespace Shop, which it makes, and to being known to Temporal.
+func (d Door) Grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
 	t.Helper()
-	api := stack.Kubernetes
-	_, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}, metav1.CreateOptions{})
-	tolerate(t, err)
+	api := d.Kubernetes
+	_, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Shop}}, metav1.CreateOptions{})
+	Tolerate(t, err)
 	subjects := []rbacv1.Subject{{Kind: "User", Name: user, APIGroup: rbacv1.GroupName}}
-	_, err = api.RbacV1().Roles(shop).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}, metav1.CreateOptions{})
-	tolerate(t, err)
-	_, err = api.RbacV1().RoleBindings(shop).Create(t.Context(), &rbacv1.RoleBinding{
+	_, err = api.RbacV1().Roles(Shop).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}, metav1.CreateOptions{})
+	Tolerate(t, err)
+	_, err = api.RbacV1().RoleBindings(Shop).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user}, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
 	}, metav1.CreateOptions{})
-	tolerate(t, err)
+	Tolerate(t, err)
 	_, err = api.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "temporal-user-" + user}, Subjects: subjects,
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "ostinato-temporal-user"},
 	}, metav1.CreateOptions{})
-	tolerate(t, err)
+	Tolerate(t, err)
 }
 
-func tolerate(t *testing.T, err error) {
+// Tolerate fails the test for an error other than that the object is there already.
+func Tolerate(t *testing.T, err error) {
 	t.Helper()
 	if err != nil && !strings.Contains(err.Error(), "already exists") {
 		t.Fatal(err)
 	}
 }
 
-// roots are the authorities that anyone reads.
-func roots(t *testing.T) *x509.CertPool {
+// Roots are the authorities that anyone reads.
+func (d Door) Roots(t *testing.T) *x509.CertPool {
 	t.Helper()
-	published, err := stack.Kubernetes.CoreV1().ConfigMaps(manifests.SystemNamespace).Get(t.Context(), "ostinato-temporal-authority", metav1.GetOptions{})
+	published, err := d.Kubernetes.CoreV1().ConfigMaps(manifests.SystemNamespace).Get(t.Context(), "ostinato-temporal-authority", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,15 +97,15 @@ func roots(t *testing.T) *x509.CertPool {
 	return pool
 }
 
-// dial connects to Temporal with a certificate, if there is one, and a token, if there is one.
-func dial(t *testing.T, certificate *tls.Certificate, token string) client.Client {
+// Dial connects to Temporal with a certificate, if there is one, and a token, if there is one.
+func (d Door) Dial(t *testing.T, certificate *tls.Certificate, token string) client.Client {
 	t.Helper()
-	settings := &tls.Config{RootCAs: roots(t)}
+	settings := &tls.Config{RootCAs: d.Roots(t)}
 	if certificate != nil {
 		settings.Certificates = []tls.Certificate{*certificate}
 	}
 	options := client.Options{
-		HostPort: stack.Stack.TemporalAddress(), ConnectionOptions: client.ConnectionOptions{TLS: settings},
+		HostPort: d.Address, ConnectionOptions: client.ConnectionOptions{TLS: settings},
 		Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	}
 	if token != "" {
@@ -106,25 +119,26 @@ func dial(t *testing.T, certificate *tls.Certificate, token string) client.Clien
 	return connected
 }
 
-// as connects as a user of the API server, by a certificate that the Temporal server signs.
-func as(t *testing.T, user string) client.Client {
+// As connects as a user of the API server, by a certificate that the Temporal server signs.
+func (d Door) As(t *testing.T, user string) client.Client {
 	t.Helper()
-	return dial(t, certificateOf(t, user), "")
+	return d.Dial(t, d.CertificateOf(t, user), "")
 }
 
-func certificateOf(t *testing.T, user string) *tls.Certificate {
+// CertificateOf is such a certificate.
+func (d Door) CertificateOf(t *testing.T, user string) *tls.Certificate {
 	t.Helper()
-	certificate, err := pairOf(t, user).TLS()
+	certificate, err := d.PairOf(t, user).TLS()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return certificate
 }
 
-// pairOf is a user's certificate and key.
-func pairOf(t *testing.T, user string) authority.Pair {
+// PairOf is a user's certificate and key.
+func (d Door) PairOf(t *testing.T, user string) authority.Pair {
 	t.Helper()
-	kubeconfig, err := stack.Stack.ControlPlane.KubeconfigFor(user)
+	kubeconfig, err := d.Plane.KubeconfigFor(user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,12 +179,12 @@ func pairOf(t *testing.T, user string) authority.Pair {
 	return signed
 }
 
-// token is one of a ServiceAccount of namespace shop, which it makes.
-func token(t *testing.T, account string, audiences ...string) string {
+// Token is one of a ServiceAccount of namespace Shop, which it makes.
+func (d Door) Token(t *testing.T, account string, audiences ...string) string {
 	t.Helper()
-	_, err := stack.Kubernetes.CoreV1().ServiceAccounts(shop).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
-	tolerate(t, err)
-	made, err := stack.Kubernetes.CoreV1().ServiceAccounts(shop).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{
+	_, err := d.Kubernetes.CoreV1().ServiceAccounts(Shop).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
+	Tolerate(t, err)
+	made, err := d.Kubernetes.CoreV1().ServiceAccounts(Shop).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: ptr.To(int64(time.Hour / time.Second))},
 	}, metav1.CreateOptions{})
 	if err != nil {
