@@ -261,6 +261,53 @@ func TestARightThatIsTakenAwayIsFelt(t *testing.T) {
 	t.Logf("felt after %s", time.Since(removed).Round(100*time.Millisecond))
 }
 
+// polled bounds how long a poll that waits for events goes on for who may not read any more: Temporal answers each after 20 seconds.
+const polled = 30 * time.Second
+
+func TestAPollThatWaitsEndsForWhoMayNotReadAnyMore(t *testing.T) {
+	workflow := add(t, "polled")
+	people.Grant(t, "watcher", door.Readers)
+	request := &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: client.DefaultNamespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflow}, WaitNewEvent: true,
+	}
+	service := people.As(t, "watcher").WorkflowService()
+	ctx, cancel := context.WithTimeout(t.Context(), harness.Prompt)
+	defer cancel()
+	// The page after the last event waits.
+	page, err := service.GetWorkflowExecutionHistory(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.NextPageToken = page.NextPageToken
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			page, err := service.GetWorkflowExecutionHistory(ctx, request)
+			if err != nil {
+				ended <- err
+				return
+			}
+			request.NextPageToken = page.NextPageToken
+		}
+	}()
+	select {
+	case err := <-ended:
+		t.Fatalf("the poll does not wait: %v", err)
+	case <-time.After(time.Second):
+	}
+	if err := stack.Kubernetes.RbacV1().RoleBindings(door.Shop).Delete(t.Context(), "watcher", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	removed := time.Now()
+	select {
+	case err := <-ended:
+		refused(t, "a poll that waits", err, "does not let them get")
+		t.Logf("ended after %s", time.Since(removed).Round(100*time.Millisecond))
+	case <-time.After(polled):
+		t.Errorf("the poll goes on after %s", polled)
+	}
+}
+
 // looked bounds how long a Secret that was deleted is missing.
 const looked = 30*time.Second + harness.Slack
 
