@@ -71,7 +71,10 @@ func TestInstalledAndRunAndUpgradedAndUninstalled(t *testing.T) {
 	t.Logf("the first run is Complete after %s", time.Since(began).Round(100*time.Millisecond))
 
 	create(t, cronJobs, "default", decode(t, minutely))
-	next := awaitRun(t, time.Now())
+	created := time.Now()
+	// Before its first time there is nothing to do.
+	t.Run("people come to Temporal", peopleComeToTemporal)
+	next := awaitRun(t, created)
 	// As a person outside the cluster, who is known to Temporal by a certificate that the API server vouches for.
 	person(t, "run", "minutely", "--namespace=default", "--wait", "--timeout=3m")
 	t.Logf("status:\n%s", person(t, "status"))
