@@ -96,24 +96,29 @@ func newWorld(t *testing.T, away bool) world {
 	user := func(name string, groups ...string) authenticationv1.UserInfo {
 		return authenticationv1.UserInfo{Username: name, Groups: groups}
 	}
+	return worldOf(t, rbac{
+		away: away,
+		tokens: map[string]authenticationv1.UserInfo{
+			"viewer": user("viewer"), "editor": user("editor"), "auditor": user("auditor"), "starter": user("starter"), "stranger": user("stranger"),
+			"admin": user("root", "dev", "sre"), "worker": user("worker"),
+		},
+		rights: map[string][]access.Question{
+			"viewer":  {getCronJobs, getNatives, getJobs, getLogs, listing(getCronJobs), listing(getJobs), listing(getNatives)},
+			"auditor": {listing(getCronJobs), listing(getJobs)},
+			"editor":  {getCronJobs, getJobs, patchCronJobs, patchJobs},
+			"starter": {createJobs},
+		},
+	})
+}
+
+// worldOf is an installation whose API server answers as reviews do.
+func worldOf(t testing.TB, reviews access.Reviews) world {
+	t.Helper()
 	authorities, _, err := authority.Authorities(nil).Renew(time.Now())
 	require.NoError(t, err)
 	return world{authorities: authorities, authorizer: access.Authorizer(access.Options{
-		Namespace: temporalNamespace, Administrators: "sre",
+		Namespace: temporalNamespace, Administrators: "sre", Reviews: reviews,
 		Tokens: func(token string) (authority.Identity, error) { return authorities.User(token, time.Now()) },
-		Reviews: rbac{
-			away: away,
-			tokens: map[string]authenticationv1.UserInfo{
-				"viewer": user("viewer"), "editor": user("editor"), "auditor": user("auditor"), "starter": user("starter"), "stranger": user("stranger"),
-				"admin": user("root", "dev", "sre"), "worker": user("worker"),
-			},
-			rights: map[string][]access.Question{
-				"viewer":  {getCronJobs, getNatives, getJobs, getLogs, listing(getCronJobs), listing(getJobs), listing(getNatives)},
-				"auditor": {listing(getCronJobs), listing(getJobs)},
-				"editor":  {getCronJobs, getJobs, patchCronJobs, patchJobs},
-				"starter": {createJobs},
-			},
-		},
 	})}
 }
 
