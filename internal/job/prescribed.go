@@ -13,7 +13,8 @@ import (
 
 // Prescribed judges creates by the Job object, since anybody who may write to Temporal may have made them up. It returns
 // why the Job prescribes no such Pods, or "". With count the object alone can't tell, and running Pods are to be counted
-// (TooMany): it can where attempts, from which names are made, are no more than are to run, since there are no more names than that.
+// (TooMany): it can for a Job that has no status yet where attempts, from which names are made, are no more than are to run, since there are no
+// more names than that.
 func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count bool, refusal string) {
 	spec, status := SpecOf(object), object.Status
 	if refusal := closedForCreates(spec, status, now); refusal != "" {
@@ -23,6 +24,8 @@ func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count boo
 	if len(creates) > limit {
 		return false, fmt.Sprintf("the Job is to have %d Pods at a time, and %d were to be created", limit, len(creates))
 	}
+	// The first Pods of a Job are not counted. Beside those of one that was resumed a stranger may have had others made.
+	count = HasStatus(status)
 	over := ParseIndexes(status.CompletedIndexes).Union(ParseIndexes(ptr.Deref(status.FailedIndexes, "")))
 	seen := map[string]bool{}
 	for _, create := range creates {

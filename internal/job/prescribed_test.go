@@ -82,11 +82,11 @@ func TestPrescribed(t *testing.T) {
 		"an attempt that is counted already":    {object: prescribing(counted(1, 2)), creates: attempts(3)},
 		"indexes":                               {object: prescribing(byIndex), creates: []job.Create{ofIndex(0, 1), ofIndex(4, 2)}, count: true},
 		"an index again":                        {object: prescribing(byIndex, counted(0, 1)), creates: []job.Create{ofIndex(0, 2)}, count: true},
-		"before the deadline":                   {object: prescribing(active(61)), creates: attempts(1)},
+		"before the deadline":                   {object: prescribing(active(61)), creates: attempts(1), count: true},
 		"a work queue":                          {object: prescribing(func(object *batchv1.Job) { object.Spec.Completions = nil }), creates: attempts(1, 2, 3)},
 		"a condition that is not true": {object: prescribing(func(object *batchv1.Job) {
 			object.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}}
-		}), creates: attempts(1)},
+		}), creates: attempts(1), count: true},
 
 		"more than parallelism":          {object: prescribing(), creates: attempts(1, 2, 3, 4), refusal: "3 Pods at a time"},
 		"more than are left to complete": {object: prescribing(counted(4, 0)), creates: attempts(5, 6), refusal: "1 Pods at a time"},

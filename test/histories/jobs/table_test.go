@@ -195,6 +195,11 @@ func table() []scenario {
 			},
 		},
 		{
+			Name: "forged: a Pod of a Job that was just resumed", Spec: spec(2, 2), Lasts: time.Minute, Courses: []course{{Takes: 9 * time.Second}},
+			Steps: []step{suspending(0), {At: 10 * time.Second, Does: "statuses"}, {At: 10500 * time.Millisecond, Does: "resume"},
+				{At: 10600 * time.Millisecond, Does: "forge", Forgery: forgery{Creates: 3}}, {At: 12 * time.Second, Does: "accept"}},
+		},
+		{
 			Name: "forged: the work of an index that has succeeded, and is not counted", Spec: indexed(1, 2), Lasts: 2 * time.Minute,
 			Watched: 40 * time.Millisecond, Starts: -1, Courses: []course{{Takes: 8 * time.Second}, {Takes: 45 * time.Second}},
 			Steps: []step{{At: 12 * time.Second, Does: "forge", Forgery: forgery{Creates: 2}}},
