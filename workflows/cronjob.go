@@ -37,6 +37,7 @@ func (o *Options) cronJob(ctx workflow.Context, input *protocol.CronJobInput) er
 		workflow.SetQueryHandler(ctx, protocol.LedgerQuery, c.ledger),
 		c.handleBackfills(ctx),
 		c.handleTriggers(ctx),
+		c.handleImports(ctx),
 	); err != nil {
 		return fmt.Errorf("set query and update handlers of CronJob %s/%s: %w", c.reference.Namespace, c.reference.Name, err)
 	}

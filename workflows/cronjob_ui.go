@@ -29,7 +29,10 @@ const (
 
 // describe answers the describe query.
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
-	var backfills []protocol.Backfill
+	triggers, backfills := slices.Clone(c.state.Triggers), []protocol.Backfill(nil)
+	for index := range triggers {
+		triggers[index].Asked = c.believed(triggers[index].Asked)
+	}
 	for _, backfill := range c.state.Backfills {
 		backfill.Asked = c.believed(backfill.Asked)
 		backfills = append(backfills, protocol.BackfillOf(backfill))
@@ -39,7 +42,8 @@ func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 		status = schedule.StatusClaimed(status)
 	}
 	return protocol.CronJobDescription{
-		CronJob: c.reference, Spec: c.spec, Status: status, Ledger: c.lastRows(describedRows), Backfills: backfills,
+		CronJob: c.reference, Spec: c.spec, Status: status, Ledger: c.lastRows(describedRows),
+		Triggers: triggers, Backfills: backfills,
 	}, nil
 }
 

@@ -33,6 +33,8 @@ type Entry struct {
 	// Asked says who has asked for a manual run, Sequence is the number of the trigger or backfill.
 	Asked
 	Sequence int64 `json:"sequence,omitempty"`
+	// Imported marks a row of an export, which this workflow does not know by itself.
+	Imported bool `json:"imported,omitempty"`
 	// End is how the run has ended; empty while it runs.
 	End
 }

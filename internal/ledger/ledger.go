@@ -21,6 +21,8 @@ const (
 type Ledger struct {
 	// Entries are in the order in which the outcomes were known.
 	Entries []Entry `json:"ledger,omitempty"`
+	// Imported are rows of an export, for reading alone: nothing is decided by them. They go before the ledger's own, the oldest first.
+	Imported []Entry `json:"imported,omitempty"`
 	// Dropped counts older entries.
 	Dropped int64 `json:"ledgerDropped,omitempty"`
 	// tallies are outcomes that the metric does not count yet; they are not carried over.
@@ -32,7 +34,7 @@ type Ledger struct {
 // reports whether a time between two entries has no outcome yet.
 func (l Ledger) Record(entry Entry, open func(former, next Entry) bool) Ledger {
 	entry = entry.Bounded()
-	l = l.Count(entry.Outcome, entry.Times())
+	l = l.Count(entry.Outcome, entry.Times()).withoutTwins(entry)
 	last := len(l.Entries) - 1
 	if last < 0 || !l.Entries[last].joins(entry) || !l.adjoin(entry) || open(l.Entries[last], entry) {
 		// The capacity is another ledger's too.
@@ -58,22 +60,25 @@ func (l Ledger) adjoin(entry Entry) bool {
 
 // bound returns the ledger without the oldest entries that it has no room for.
 func (l Ledger) bound() Ledger {
-	if len(l.Entries) == 0 {
+	rows := l.Entries
+	if len(l.Imported) > 0 {
+		rows = slices.Concat(l.Imported, l.Entries)
+	}
+	if len(rows) == 0 {
 		return l
 	}
-	oldest := l.Entries[len(l.Entries)-1].Recorded.Add(-span)
+	oldest := rows[len(rows)-1].known().Add(-span)
 	kept, text := 0, 0
-	for _, entry := range slices.Backward(l.Entries) {
+	for _, entry := range slices.Backward(rows) {
 		text += entry.text()
-		// A row from a status without a Job does not say when it was recorded.
-		old := !entry.Recorded.IsZero() && entry.Recorded.Before(oldest)
-		if kept == limit || text > maxText || kept >= usual && old {
+		if kept == limit || text > maxText || kept >= usual && entry.known().Before(oldest) {
 			break
 		}
 		kept++
 	}
-	over := len(l.Entries) - kept
-	l.Entries, l.Dropped = l.Entries[over:], l.Dropped+int64(over)
+	over := len(rows) - kept
+	imported := min(over, len(l.Imported))
+	l.Imported, l.Entries, l.Dropped = l.Imported[imported:], l.Entries[over-imported:], l.Dropped+int64(over)
 	return l
 }
 

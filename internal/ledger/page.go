@@ -50,7 +50,7 @@ type Row struct {
 // Page returns the entries that are asked for, among them those of what still waits. If entries are added meanwhile, a
 // row may come twice, but none is left out.
 func (l Ledger) Page(question Question, waiting []Entry) Page {
-	all := slices.Concat(l.Entries, waiting)
+	all := slices.Concat(l.rows(), waiting)
 	next := len(all)
 	page := Page{Rows: []Row{}, Dropped: l.Dropped}
 	if question.Before > 0 {
@@ -154,7 +154,8 @@ func (l Ledger) Restored(status ostinatov1.CronJobStatus) Ledger {
 			}
 		}
 	}
-	return Ledger{Entries: slices.Concat(rest, entries, later), Dropped: l.Dropped}.bound()
+	own := slices.Concat(rest, entries, later)
+	return Ledger{Entries: own, Imported: l.Imported, Dropped: l.Dropped}.withoutTwins(own...).bound()
 }
 
 // Numbered returns the ledger with the number of a trigger in its row, which was restored from a status.

@@ -25,9 +25,10 @@ type (
 	plainTerminateRequest   TerminatePodsRequest
 	plainJobDescription     JobDescription
 	plainCronJobDescription CronJobDescription
+	plainRestoreRequest     RestoreLedgerRequest
 )
 
-// Long values of these are compressed: those of a Job with thousands of Pods, and the state of a CronJob.
+// Long values of these are compressed: those of a Job with thousands of Pods, the state of a CronJob, and rows of its ledger.
 
 func (l PodList) MarshalJSON() ([]byte, error)    { return packed.Marshal(plainPodList(l)) }
 func (p PodFacts) MarshalJSON() ([]byte, error)   { return packed.Marshal(plainPodFacts(p)) }
@@ -40,6 +41,9 @@ func (t TerminatePodsRequest) MarshalJSON() ([]byte, error) {
 	return packed.Marshal(plainTerminateRequest(t))
 }
 func (c CronJobInput) MarshalJSON() ([]byte, error) { return packed.Marshal(plainCronJobInput(c)) }
+func (r RestoreLedgerRequest) MarshalJSON() ([]byte, error) {
+	return packed.Marshal(plainRestoreRequest(r))
+}
 
 func (l *PodList) UnmarshalJSON(data []byte) error {
 	return packed.UnmarshalWithin(data, (*plainPodList)(l), job.MaxStateSize)
@@ -82,6 +86,9 @@ func (t *TerminatePodsRequest) UnmarshalJSON(data []byte) error {
 }
 func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainListPodsRequest)(l))
+}
+func (r *RestoreLedgerRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainRestoreRequest)(r))
 }
 
 func (j *JobDescription) UnmarshalJSON(data []byte) error {

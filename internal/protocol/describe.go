@@ -18,6 +18,8 @@ type CronJobDescription struct {
 	Status  ostinatov1.CronJobStatus `json:"status"`
 	// Ledger has the outcomes of the last 50 scheduled times or stretches of them, oldest first. LedgerQuery has more.
 	Ledger []ledger.Entry `json:"ledger,omitempty"`
+	// Triggers are those that wait.
+	Triggers []schedule.Trigger `json:"triggers,omitempty"`
 	// Backfills are those that have times left to start.
 	Backfills []Backfill `json:"backfills,omitempty"`
 }
@@ -54,6 +56,8 @@ type JobDescription struct {
 
 // Backfill is how far a backfill has come.
 type Backfill struct {
+	// Sequence is the backfill's number.
+	Sequence int64 `json:"sequence"`
 	// Times are those that have not started yet, of Total.
 	Times int `json:"times"`
 	Total int `json:"total"`
@@ -73,7 +77,7 @@ type Backfill struct {
 // BackfillOf describes a backfill of the state.
 func BackfillOf(backfill schedule.Backfill) Backfill {
 	return Backfill{
-		Times: len(backfill.Times), Total: backfill.Total, Next: backfill.Times[0], Last: backfill.Times[len(backfill.Times)-1],
+		Sequence: backfill.Sequence, Times: len(backfill.Times), Total: backfill.Total, Next: backfill.Times[0], Last: backfill.Times[len(backfill.Times)-1],
 		Parallelism: backfill.Parallelism, Overlap: string(backfill.Overlap), Note: backfill.Note, By: backfill.By, User: backfill.User, Refused: backfill.Message,
 	}
 }

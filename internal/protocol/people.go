@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/steering"
 )
@@ -26,6 +28,8 @@ const (
 	TriggerUpdate = steering.Trigger
 	// BackfillUpdate runs past times of the schedule, and says which.
 	BackfillUpdate = steering.Backfill
+	// RestoreLedgerUpdate gives the ledger back rows of an export that it lacks, for reading.
+	RestoreLedgerUpdate = steering.RestoreLedger
 )
 
 // SignalNote is the optional argument of SuspendSignal, and part of the others. A plain JSON string is taken as the note.
@@ -149,6 +153,30 @@ func BackfillAnswerOf(times []time.Time, dryRun bool) BackfillAnswer {
 	}
 	return answer
 }
+
+// MaxRestoredRows bounds RestoreLedgerRequest.Rows.
+const MaxRestoredRows = 300
+
+// RestoreLedgerRequest brings rows of an export.
+type RestoreLedgerRequest struct {
+	// UID is the CronJob's metadata.uid.
+	UID string `json:"uid"`
+	// Rows are rows of LedgerQuery, 300 at most.
+	Rows []ledger.Entry `json:"rows"`
+	// DryRun asks for the answer only.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// Validate reports whether the rows can be of Jobs, and are not too many.
+func (r RestoreLedgerRequest) Validate() error {
+	job := func(row ledger.Entry) ObjectReference {
+		return ObjectReference{Namespace: "any", Name: cmp.Or(row.Job, "none"), UID: r.UID}
+	}
+	return validateEach("rows", r.Rows, MaxRestoredRows, job)
+}
+
+// RestoreLedgerAnswer answers the update RestoreLedgerUpdate.
+type RestoreLedgerAnswer = schedule.ImportAnswer
 
 // maxArgument bounds the JSON of a person's argument, in bytes.
 const maxArgument = 8 << 10

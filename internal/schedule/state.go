@@ -302,6 +302,7 @@ func (s State) Validate() error {
 		{"active", len(s.Active), maxRuns},
 		{"finished", len(s.Finished), maxRuns},
 		{"ledger", len(s.Ledger.Entries), maxRuns},
+		{"imported", len(s.Ledger.Imported), maxRuns},
 		{"sighted", len(s.Recovered), maxRuns},
 		{"missed", len(s.Calendar.Missed), maxRuns},
 		{"outbox", len(s.Outbox), maxRuns},

@@ -19,6 +19,9 @@ const (
 	Backfill = "backfill"
 )
 
+// RestoreLedger is the update that administrators send: it is no signal that an object can refuse, since it starts and ends nothing.
+const RestoreLedger = "restore-ledger"
+
 // none is written for no signal at all.
 const none = "none"
 

@@ -107,6 +107,8 @@ func toSend(subject object, message string) ([]Question, error) {
 	stops := []string{steering.Suspend, steering.Resume}
 	runs := []string{steering.Trigger, steering.Backfill}
 	switch {
+	case message == steering.RestoreLedger:
+		return nil, fmt.Errorf("%q is for administrators", message)
 	case slices.Contains(stops, message):
 		return []Question{subject.attributes("patch")}, nil
 	case subject.resource == cronJobs && slices.Contains(runs, message):
