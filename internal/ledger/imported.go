@@ -41,8 +41,8 @@ func (l Ledger) withoutTwins(own ...Entry) Ledger {
 	return l
 }
 
-// isTwinOf reports whether two entries are about the same run, or share a scheduled time. A row from a status does not have the number
-// of a trigger.
+// isTwinOf reports whether two entries are about the same run, or share a scheduled time. A row from a status lacks the number of a
+// trigger.
 func (e Entry) isTwinOf(other Entry) bool {
 	bothRan := e.Outcome.HasJob() && other.Outcome.HasJob()
 	switch {
@@ -51,7 +51,7 @@ func (e Entry) isTwinOf(other Entry) bool {
 	case e.Manual != other.Manual:
 		return false
 	case e.Manual:
-		same := e.Sequence == other.Sequence || e.Sequence == 0 || other.Sequence == 0
+		same := e.Sequence == other.Sequence || min(e.Sequence, other.Sequence) == 0 && e.Outcome == other.Outcome
 		return !bothRan && same && e.Scheduled.Equal(other.Scheduled)
 	}
 	return !e.Scheduled.After(other.Last()) && !other.Scheduled.After(e.Last())

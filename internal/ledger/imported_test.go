@@ -51,6 +51,7 @@ func TestWhichRowsOfAnExportALedgerHas(t *testing.T) {
 		"a trigger that was skipped":                    {manual("10:00", 1, ""), manual("10:00", 1, ""), true},
 		"another trigger of the second":                 {manual("10:00", 1, ""), manual("10:00", 2, ""), false},
 		"a trigger, in a row from a status":             {manual("10:00", 0, ""), manual("10:00", 2, ""), true},
+		"a run of the second, in a row from a status":   {manual("10:00", 0, "a"), manual("10:00", 2, ""), false},
 		"the run of a trigger that is said to be gone":  {manual("10:00", 1, "a"), manual("10:00", 1, ""), true},
 		"another time of a backfill":                    {manual("10:00", 1, "a"), manual("11:00", 1, "b"), false},
 		"what was left of a backfill of which one ran":  {manual("10:00", 1, "a"), manual("11:00", 1, ""), false},

@@ -63,6 +63,7 @@ spec:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	export := filepath.Join(t.TempDir(), "export.jsonl")
 	installTemporal(t, namespace)
 	rights := rightsOfRows(t)
 	// Rows follow each other where one needs what another has left.
@@ -98,6 +99,8 @@ spec:
 		{row: "move NAME", arguments: []string{"move", "native", "--yes"}},
 		{row: "move --undo NAME", arguments: []string{"move", "--undo", "native", "--yes"}},
 		{row: "move", arguments: []string{"move", "-l", "team=other", "--yes"}},
+		{row: "export", arguments: []string{"export", "-o", export}},
+		{row: "import", arguments: []string{"import", export}},
 		{row: "report", arguments: []string{"report", "-f", filepath.Join(t.TempDir(), "report.tar.gz"), "--system-namespace", namespace}},
 	} {
 		t.Run(command.row, func(t *testing.T) {

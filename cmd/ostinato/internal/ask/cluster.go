@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -68,15 +69,34 @@ func (c *Cluster) CronJobs(ctx context.Context, names ...string) ([]ostinatov1.C
 		return found, nil
 	}
 	var found []ostinatov1.CronJob
+	err := c.EachCronJob(ctx, func(cronJob *ostinatov1.CronJob) error {
+		found = append(found, *cronJob)
+		return nil
+	})
+	return found, err
+}
+
+// EachCronJob lists the CronJobs and holds few of them at a time. It returns the first error of do.
+func (c *Cluster) EachCronJob(ctx context.Context, do func(*ostinatov1.CronJob) error) error {
 	options := metav1.ListOptions{LabelSelector: c.Selector, Limit: pageSize}
 	for {
 		page, err := c.clients.CronJobs.CronJobs(c.Namespace).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list CronJobs: %w", err)
+		var status apierrors.APIStatus
+		if apierrors.IsResourceExpired(err) && errors.As(err, &status) && status.Status().Continue != "" {
+			// The list is older than the API server keeps it. It goes on at the same name, by what there is now.
+			options.Continue = status.Status().Continue
+			continue
 		}
-		found = append(found, page.Items...)
+		if err != nil {
+			return fmt.Errorf("list CronJobs: %w", err)
+		}
+		for n := range page.Items {
+			if err := do(&page.Items[n]); err != nil {
+				return err
+			}
+		}
 		if options.Continue = page.Continue; options.Continue == "" {
-			return found, nil
+			return nil
 		}
 	}
 }

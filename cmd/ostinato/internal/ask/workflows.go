@@ -15,6 +15,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -147,34 +148,74 @@ func (w *Workflows) in(ctx context.Context, namespace string, call func(context.
 
 // Ledger reads rows of a CronJob's ledger, newest first, at most limit; whole says that there are none before.
 func (w *Workflows) Ledger(ctx context.Context, cronJob *ostinatov1.CronJob, question protocol.LedgerQuestion) (rows []ostinatov1.RecentRun, whole bool, err error) {
+	entries, dropped, more, err := w.rows(ctx, cronJob, question)
+	for _, entry := range entries {
+		row := entry.RecentRun()
+		if entry.Imported {
+			row.Message = strings.TrimSuffix("Imported: "+row.Message, ": ")
+		}
+		rows = append(rows, row)
+	}
+	return rows, err == nil && !more && dropped == 0, err
+}
+
+// maxRows is more than a ledger has.
+const maxRows = 10_000
+
+// Rows reads all rows of a CronJob's ledger, newest first, and how many older ones it has had.
+func (w *Workflows) Rows(ctx context.Context, cronJob *ostinatov1.CronJob) (rows []ledger.Entry, dropped int64, err error) {
+	rows, dropped, _, err = w.rows(ctx, cronJob, protocol.LedgerQuestion{Limit: maxRows})
+	return rows, dropped, err
+}
+
+func (w *Workflows) rows(ctx context.Context, cronJob *ostinatov1.CronJob, question protocol.LedgerQuestion) (rows []ledger.Entry, dropped int64, more bool, err error) {
+	more = true
 	err = w.with(ctx, cronJob, func(ctx context.Context, temporal client.Client) error {
 		for wanted := question.Limit; wanted > len(rows); {
 			question.Limit = wanted - len(rows)
-			answer, err := temporal.QueryWorkflow(ctx, cronJob.Status.Workflow.ID, "", protocol.LedgerQuery, question)
-			if err != nil {
-				return fmt.Errorf("read the ledger of workflow %s: %w", cronJob.Status.Workflow.ID, err)
-			}
 			var page protocol.LedgerPage
-			if err := answer.Get(&page); err != nil {
+			if err := query(ctx, temporal, cronJob.Status.Workflow.ID, &page, protocol.LedgerQuery, question); err != nil {
 				return fmt.Errorf("read the ledger of workflow %s: %w", cronJob.Status.Workflow.ID, err)
 			}
 			for _, row := range page.Rows {
-				rows = append(rows, row.RecentRun())
+				rows = append(rows, row.Entry)
 			}
-			if question.Before = page.Before; page.Before == 0 {
-				whole = page.Dropped == 0
+			dropped, more = page.Dropped, page.Before != 0
+			if question.Before = page.Before; !more {
 				return nil
 			}
 		}
 		return nil
 	})
-	return rows, whole, err
+	return rows, dropped, more, err
+}
+
+func query(ctx context.Context, temporal client.Client, workflow string, answer any, name string, arguments ...any) error {
+	answered, err := temporal.QueryWorkflow(ctx, workflow, "", name, arguments...)
+	if err != nil {
+		return err
+	}
+	return answered.Get(answer)
+}
+
+// Describe reads what the workflow of a CronJob says of it. Its error says if the workflow is of another object.
+func (w *Workflows) Describe(ctx context.Context, cronJob *ostinatov1.CronJob) (description protocol.CronJobDescription, err error) {
+	err = w.with(ctx, cronJob, func(ctx context.Context, temporal client.Client) error {
+		if err := query(ctx, temporal, cronJob.Status.Workflow.ID, &description, protocol.DescribeQuery); err != nil {
+			return fmt.Errorf("ask workflow %s: %w", cronJob.Status.Workflow.ID, err)
+		}
+		return nil
+	})
+	if err == nil && description.CronJob.UID != string(cronJob.UID) {
+		err = fmt.Errorf("workflow %s is of another CronJob, uid %q", cronJob.Status.Workflow.ID, description.CronJob.UID)
+	}
+	return description, err
 }
 
 // Evidence reads what the workflow of a Job has kept of the Pods that failed.
 func (w *Workflows) Evidence(ctx context.Context, workflow ostinatov1.WorkflowReference) (description protocol.JobDescription, err error) {
 	err = w.in(ctx, workflow.Namespace, func(ctx context.Context, temporal client.Client) error {
-		answer, err := temporal.QueryWorkflow(ctx, workflow.ID, "", protocol.DescribeQuery)
+		err := query(ctx, temporal, workflow.ID, &description, protocol.DescribeQuery)
 		var gone *serviceerror.NotFound
 		switch {
 		case errors.As(err, &gone):
@@ -182,7 +223,7 @@ func (w *Workflows) Evidence(ctx context.Context, workflow ostinatov1.WorkflowRe
 		case err != nil:
 			return fmt.Errorf("ask workflow %s: %w", workflow.ID, err)
 		}
-		return answer.Get(&description)
+		return nil
 	})
 	return description, err
 }
@@ -205,20 +246,28 @@ func JobWorkflow(cronJob *ostinatov1.CronJob, job *batchv1.Job, namespace, name 
 
 // Trigger starts a run now, and waits for the answer.
 func (w *Workflows) Trigger(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.TriggerRequest) (answer protocol.TriggerAnswer, err error) {
-	err = w.update(ctx, cronJob, protocol.TriggerUpdate, request, &answer)
+	err = w.Update(ctx, cronJob, "", protocol.TriggerUpdate, request, &answer)
 	return answer, err
 }
 
 // Backfill asks for runs of past times.
 func (w *Workflows) Backfill(ctx context.Context, cronJob *ostinatov1.CronJob, request schedule.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
-	err = w.update(ctx, cronJob, protocol.BackfillUpdate, request, &answer)
+	err = w.Update(ctx, cronJob, "", protocol.BackfillUpdate, request, &answer)
 	return answer, err
 }
 
-func (w *Workflows) update(ctx context.Context, cronJob *ostinatov1.CronJob, name string, request, answer any) error {
+// RestoreLedger gives a ledger back rows of an export, 300 at most.
+func (w *Workflows) RestoreLedger(ctx context.Context, cronJob *ostinatov1.CronJob, rows []ledger.Entry, dryRun bool) (answer protocol.RestoreLedgerAnswer, err error) {
+	request := protocol.RestoreLedgerRequest{UID: string(cronJob.UID), Rows: rows, DryRun: dryRun}
+	err = w.Update(ctx, cronJob, "", protocol.RestoreLedgerUpdate, request, &answer)
+	return answer, err
+}
+
+// Update sends an update. One with an ID is carried out once by a run of the workflow, however often it is sent.
+func (w *Workflows) Update(ctx context.Context, cronJob *ostinatov1.CronJob, id, name string, request, answer any) error {
 	return w.with(ctx, cronJob, func(ctx context.Context, temporal client.Client) error {
 		handle, err := temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-			WorkflowID: cronJob.Status.Workflow.ID, UpdateName: name, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
+			WorkflowID: cronJob.Status.Workflow.ID, UpdateID: id, UpdateName: name, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
 		})
 		if err != nil {
 			return fmt.Errorf("%s of workflow %s: %w", name, cronJob.Status.Workflow.ID, err)

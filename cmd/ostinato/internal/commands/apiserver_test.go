@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +57,8 @@ type apiServer struct {
 	refuse func(verb string) *metav1.Status
 	// refuseAt is refuse for one namespace or name.
 	refuseAt func(request) *metav1.Status
+	// expires: the next page of a list has become too old.
+	expires bool
 	// keeps: what is written to CronJobs is kept; seen: Ostinato sees those that are created.
 	keeps, seen bool
 	// changes are called one after the other, each before a Job is read.
@@ -163,7 +166,18 @@ func (s *apiServer) answer(w http.ResponseWriter, r *http.Request, wanted reques
 	switch wanted.what() {
 	case "list cronjobs":
 		list := ostinatov1.CronJobList{}
-		for _, cronJob := range s.cronJobs {
+		first, _ := strconv.Atoi(r.URL.Query().Get("continue")) // the first page has none
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		rest := s.cronJobs[first:]
+		if limit > 0 && len(rest) > limit {
+			rest, list.Continue = rest[:limit], strconv.Itoa(first+limit)
+		}
+		if s.expires && first > 0 {
+			s.expires = false
+			write(w, http.StatusGone, &metav1.Status{Reason: metav1.StatusReasonExpired, ListMeta: metav1.ListMeta{Continue: strconv.Itoa(first)}})
+			return
+		}
+		for _, cronJob := range rest {
 			if wanted.namespace == "" || wanted.namespace == cronJob.Namespace {
 				list.Items = append(list.Items, cronJob)
 			}

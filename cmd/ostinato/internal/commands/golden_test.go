@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -43,6 +44,15 @@ func split(line string) []string {
 
 func active(w *world) {
 	w.api.cronJobs[0].Status.ActiveCount, w.api.cronJobs[0].Status.Active = 1, []corev1.ObjectReference{{Name: "report-29540880"}}
+}
+
+// imported makes the rows that the status has no room for those of an export.
+func imported(w *world) {
+	kept := w.temporal.answers[protocol.LedgerQuery].(ledger.Ledger)
+	lost := kept.Entries[:2]
+	kept.Entries = kept.Entries[2:]
+	kept, _, _ = kept.Import(lost, func(row ledger.Entry) (ledger.Entry, bool) { return row, true })
+	w.temporal.answers[protocol.LedgerQuery] = kept
 }
 
 func noPods(w *world) { w.api.pods = nil }
@@ -122,6 +132,7 @@ var scenes = []scene{
 	{row: "runs", arguments: "runs report -o json"},
 	{row: "runs", arguments: "runs report -o name"},
 	{row: "runs", arguments: "runs orders"},
+	{row: "runs", given: imported, arguments: "runs orders"},
 	{row: "runs", given: away, arguments: "runs orders"},
 	{row: "failed", arguments: "failed"},
 	{row: "failed", arguments: "failed 1h -A -o yaml"},
@@ -132,6 +143,8 @@ var scenes = []scene{
 	{row: "why", arguments: "why import"},
 	{row: "why", arguments: "why import -o json"},
 	{row: "why", arguments: "why orders 07:40"},
+	{row: "why", given: imported, arguments: "why orders 07:30"},
+	{row: "why", given: imported, arguments: "why orders 07:40"},
 	{row: "why", given: away, arguments: "why orders 07:40"},
 	{row: "why", arguments: "why report 03:00 -o yaml"},
 	{row: "why", given: func(w *world) {
@@ -216,7 +229,7 @@ func unusable(w *world) {
 // Each command has its outputs and exit codes in a golden file, through the front door.
 func TestEachCommandHasItsOutputs(t *testing.T) {
 	texts := map[string]string{}
-	for _, one := range slices.Concat(scenes, statusScenes, moveScenes, reportScenes) {
+	for _, one := range slices.Concat(scenes, statusScenes, moveScenes, reportScenes, exportScenes) {
 		w := newWorld(t)
 		if one.given != nil {
 			one.given(w)
@@ -244,7 +257,7 @@ func TestEachCommandHasItsOutputs(t *testing.T) {
 func TestEachCommandAsksForWhatTheTableOfRightsSays(t *testing.T) {
 	documented := rights(t)
 	asked := map[string][2][]string{}
-	for _, one := range slices.Concat(scenes, statusScenes, moveScenes, reportScenes) {
+	for _, one := range slices.Concat(scenes, statusScenes, moveScenes, reportScenes, exportScenes) {
 		w := newWorld(t)
 		if one.given != nil {
 			one.given(w)

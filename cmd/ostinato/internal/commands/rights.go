@@ -16,9 +16,9 @@ type need struct {
 
 // needs are the rights in a namespace that commands use, reading before writing. Those of move are left out: move says itself what it lacks.
 var needs = []need{
-	{ask.Right{Verb: "list", Group: ostinatov1.GroupName, Resource: "cronjobs"}, "get, next, status, failed"},
-	{ask.Right{Verb: "get", Group: ostinatov1.GroupName, Resource: "cronjobs"}, "why, runs, tree, logs, run, backfill"},
-	{ask.Right{Verb: "list", Group: "batch", Resource: "jobs"}, "tree"},
+	{ask.Right{Verb: "list", Group: ostinatov1.GroupName, Resource: "cronjobs"}, "get, next, status, failed, export"},
+	{ask.Right{Verb: "get", Group: ostinatov1.GroupName, Resource: "cronjobs"}, "why, runs, tree, logs, run, backfill, import"},
+	{ask.Right{Verb: "list", Group: "batch", Resource: "jobs"}, "tree, import"},
 	{ask.Right{Verb: "get", Group: "batch", Resource: "jobs"}, "run --wait"},
 	{ask.Right{Verb: "list", Resource: "pods"}, "tree, logs"},
 	{ask.Right{Verb: "get", Resource: "pods/log"}, "logs, run --logs"},

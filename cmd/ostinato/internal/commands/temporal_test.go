@@ -1,10 +1,12 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -37,6 +39,10 @@ type temporalServer struct {
 	asked []string
 	// requests are the arguments of updates.
 	requests []string
+	// ids are those of updates.
+	ids []string
+	// waits are the descriptions of the workflows of CronJobs, by name.
+	waits map[string]protocol.CronJobDescription
 	// unpolled are task queues that no worker polls.
 	unpolled []string
 	// silent: it takes connections, and describes no task queue until the caller gives up.
@@ -98,6 +104,11 @@ func (s *temporalServer) QueryWorkflow(_ context.Context, request *workflowservi
 	name := request.Query.QueryType
 	s.note("query " + name)
 	answer, known := s.answers[name]
+	if cronJob, ofCronJob := strings.CutPrefix(request.Execution.WorkflowId, "cronjob/shop/"); ofCronJob && name == protocol.DescribeQuery {
+		described := s.waits[cronJob]
+		described.CronJob.UID = cmp.Or(described.CronJob.UID, "uid-"+cronJob)
+		answer, known = described, true
+	}
 	if !known {
 		return nil, serviceerror.NewNotFound("workflow not found")
 	}
@@ -122,10 +133,14 @@ func (s *temporalServer) UpdateWorkflowExecution(
 		argument = string(input.Args.Payloads[0].Data)
 	}
 	s.mutex.Lock()
-	s.requests = append(s.requests, argument)
+	s.requests, s.ids = append(s.requests, argument), append(s.ids, request.Request.Meta.UpdateId)
 	s.mutex.Unlock()
 	outcome := &updatepb.Outcome{}
-	switch answer := s.answers[input.Name].(type) {
+	answer := s.answers[input.Name]
+	if decide, ok := answer.(func(string) any); ok {
+		answer = decide(argument)
+	}
+	switch answer := answer.(type) {
 	case error:
 		outcome.Value = &updatepb.Outcome_Failure{Failure: &failurepb.Failure{
 			Message: answer.Error(), FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{}},

@@ -1,0 +1,213 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/dev/harness"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
+)
+
+// The workflows of three CronJobs are lost with their ledgers and what waits. The objects have ten rows of each; the export has the rest.
+func TestWhatIsLostWithTemporalsDataIsImported(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	lost := []string{"often", "breaks", "waits"}
+	stack.CreateCronJob(t, harness.NewCronJob(namespace, "often", "@every 1s", harness.JobSpec(), harness.Policy(batchv1.ForbidConcurrent)))
+	stack.CreateCronJob(t, harness.NewCronJob(namespace, "breaks", harness.Yearly, harness.JobSpec(harness.ExitCode(3), harness.BackoffLimit(0))))
+	stack.CreateCronJob(t, harness.NewCronJob(namespace, "waits", harness.Yearly, harness.JobSpec(harness.RunUntilEnded()), harness.Policy(ostinatov1.QueueConcurrent)))
+	for _, name := range lost {
+		awaitWorkflow(t, namespace, name)
+	}
+	p := newPerson(t, namespace)
+	for n := range 13 {
+		p.prints("run", "breaks", "--by", "ada", "--note", fmt.Sprint("try ", n))
+	}
+	active := strings.TrimPrefix(strings.Fields(p.prints("run", "waits", "-o", "name"))[0], "job.batch/")
+	p.says([]string{"The run waits"}, "run", "waits", "--by", "ada", "--note", "once more")
+	p.prints("backfill", "waits", "2020-01-01 00:00", "2022-01-01 00:00", "--by", "bob", "--note", "the auditors")
+	rowsOf := func(ctx context.Context, name string, enough func(ledger.Entry) bool, want int) error {
+		rows, err := stack.Ledger(ctx, namespace, name)
+		count := 0
+		for _, row := range rows {
+			if enough(row.Entry) {
+				count++
+			}
+		}
+		if err == nil && count < want {
+			err = fmt.Errorf("%s has %d of %d such rows", name, count, want)
+		}
+		return err
+	}
+	ended := func(row ledger.Entry) bool { return row.Result != "" }
+	harness.Eventually(t, harness.Bulk, func(ctx context.Context) error { return rowsOf(ctx, "breaks", ended, 13) })
+	harness.Eventually(t, harness.Bulk, func(ctx context.Context) error { return rowsOf(ctx, "often", ended, 15) })
+	patch := []byte(`{"spec": {"schedule": "` + harness.Yearly + `"}}`)
+	if _, err := stack.CronJobs.CronJobs(namespace).Patch(t.Context(), "often", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitWorkflow(t, namespace, "often")
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		cronJob, err := stack.CronJob(ctx, namespace, "often")
+		if err == nil && (cronJob.Status.ActiveCount > 0 || cronJob.Status.RecentRuns[0].Result == "") {
+			err = fmt.Errorf("a run of often is active: %+v", cronJob.Status)
+		}
+		return err
+	})
+
+	file := filepath.Join(t.TempDir(), "export.jsonl")
+	p.says([]string{"3 CronJobs exported"}, "export", "-o", file)
+	before := map[string]string{}
+	for _, name := range lost {
+		before[name] = runsOf(p, name)
+	}
+	evidenceIsIn(t, file)
+	for _, name := range lost {
+		lose(t, namespace, name)
+	}
+	if after := runsOf(p, "breaks"); after == before["breaks"] || strings.Count(after, "\n") != 10 {
+		t.Errorf("without its workflow's ledger breaks has\n%s", after)
+	}
+
+	p.says([]string{"/often: ", "rows would be given back", "/waits: the trigger of", "would be asked for again"}, "import", file, "--dry-run")
+	if after := runsOf(p, "breaks"); strings.Count(after, "\n") != 10 {
+		t.Errorf("after a dry run breaks has\n%s", after)
+	}
+	p.says([]string{"/breaks: 3 rows given back, 10 are there", "is asked for again: Job waits-", "is asked for again: 3 runs"}, "import", file)
+	compare := func(when string) {
+		t.Helper()
+		for _, name := range lost {
+			if after := runsOf(p, name); after != before[name] {
+				t.Errorf("%s %s has\n%s\nbefore the loss\n%s", when, name, after, before[name])
+			}
+		}
+	}
+	compare("after the import")
+	described, err := stack.DescribeCronJob(t.Context(), namespace, "waits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(described.Triggers) != 1 || described.Triggers[0].Note != "once more" || described.Triggers[0].By != "ada" || len(described.Backfills) != 1 || described.Backfills[0].Times != 3 {
+		t.Errorf("there wait %+v and %+v", described.Triggers, described.Backfills)
+	}
+	whole := p.prints("runs", "waits", "--limit", "200")
+
+	for range 2 {
+		p.says([]string{"/often: 0 rows given back", "/breaks: 0 rows given back, 13 are there", "the trigger of", "was asked for again already"}, "import", file)
+	}
+	compare("after another import")
+	if again := p.prints("runs", "waits", "--limit", "200"); rowsIn(again) != rowsIn(whole) {
+		t.Errorf("after another import waits has\n%s\nwant\n%s", again, whole)
+	}
+
+	// The trigger runs once.
+	stack.End(t, namespace, active, 1)
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		return rowsOf(ctx, "waits", func(row ledger.Entry) bool { return row.Message == "once more" && row.Outcome.HasJob() }, 1)
+	})
+	p.says([]string{"was asked for again already"}, "import", file)
+	jobs, err := stack.CronJob(t.Context(), namespace, "waits")
+	if err != nil || len(jobs.Status.Active) != 1 {
+		t.Errorf("%d runs are active, error %v", len(jobs.Status.Active), err)
+	}
+}
+
+// lose deletes the workflow of a CronJob, and waits until it has begun anew from the object.
+func lose(t *testing.T, namespace, name string) {
+	t.Helper()
+	id := harness.CronJobWorkflow(namespace, name)
+	former, err := stack.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
+	if err == nil {
+		_, err = stack.Temporal.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
+			Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error {
+		found, err := stack.Temporal.DescribeWorkflowExecution(ctx, id, "")
+		if err == nil && found.WorkflowExecutionInfo.Execution.RunId == former.WorkflowExecutionInfo.Execution.RunId {
+			err = fmt.Errorf("workflow %s is not begun anew", id)
+		}
+		if err == nil {
+			var rows int
+			listed, failed := stack.Ledger(ctx, namespace, name)
+			if rows, err = len(listed), failed; err == nil && (rows == 0 || rows > 10) {
+				err = fmt.Errorf("workflow %s has %d rows", id, rows)
+			}
+		}
+		return err
+	})
+}
+
+// runsOf is what the command says of runs and times that are over, without the word that a row was imported.
+func runsOf(p *person, name string) string {
+	p.t.Helper()
+	var rows strings.Builder
+	for line := range strings.Lines(p.prints("runs", name, "--limit", "200", "--no-headers")) {
+		if strings.Contains(line, "asked for again") || strings.Contains(line, "Queued") || strings.Contains(line, "Running") {
+			continue
+		}
+		line = strings.NewReplacer(": Imported", "", "Imported: ", "", "Imported", "-").Replace(line)
+		fmt.Fprintln(&rows, strings.Join(strings.Fields(line), " "))
+	}
+	return rows.String()
+}
+
+// rowsIn is a table without how long runs take that have not ended.
+func rowsIn(table string) string {
+	var rows []string
+	for line := range strings.Lines(table) {
+		if !strings.Contains(line, "Running") {
+			rows = append(rows, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	return strings.Join(rows, "\n")
+}
+
+// evidenceIsIn checks what the file has of the Pods that failed.
+func evidenceIsIn(t *testing.T, name string) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		var one struct {
+			Name     string
+			Evidence map[string][]job.Attempt
+		}
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatal(err)
+		}
+		if one.Name != "breaks" {
+			continue
+		}
+		for _, attempts := range one.Evidence {
+			if len(attempts) != 1 || attempts[0].ExitCode != 3 {
+				t.Errorf("evidence %+v", attempts)
+			}
+		}
+		if len(one.Evidence) != 13 {
+			t.Errorf("%d failed runs have evidence", len(one.Evidence))
+		}
+		return
+	}
+	t.Error("breaks is not in the export")
+}
