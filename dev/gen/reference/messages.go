@@ -30,6 +30,7 @@ var groups = []group{
 	{"updates", "update", true, []message{
 		{"TriggerUpdate", protocol.TriggerUpdate, "CronJob", "TriggerRequest", "TriggerAnswer"},
 		{"BackfillUpdate", protocol.BackfillUpdate, "CronJob", "BackfillRequest", "BackfillAnswer"},
+		{"RestoreLedgerUpdate", protocol.RestoreLedgerUpdate, "CronJob", "RestoreLedgerRequest", "RestoreLedgerAnswer"},
 	}},
 	{"queries", "query", true, []message{
 		{"DescribeQuery", protocol.DescribeQuery, "CronJob", "", "CronJobDescription"},
