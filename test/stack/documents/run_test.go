@@ -47,6 +47,7 @@ var expectations = map[string][]string{
 	"cronjob/default/report --type ledger":                {"Started"},
 	"ostinato backfill report":                            {"would start"},
 	"--env REGION=us":                                     {"job.batch/report-", "created"},
+	"ostinato export -A":                                  {"CronJobs exported", "default/report: 0 rows would be given back"},
 	"ostinato logs job/fails":                             {"simulated by kwok"}, // its log; integration tests have one whose Pod is gone
 	"ostinato suspend --all":                              {"default/hello suspended", "default/report suspended"},
 	"ostinato resume --all":                               {"default/hello resumed", "default/report resumed"},

@@ -162,7 +162,7 @@ func (i *importer) waiting(ctx context.Context, cluster *ask.Cluster, one export
 	if known.Jobs, err = cluster.JobsOf(ctx, cronJob); err != nil {
 		return err
 	}
-	requests, left := one.Waiting(known, i.file.At)
+	requests, left := one.Waiting(known)
 	for _, waited := range left {
 		i.say(one, "%s %s", waited.What, waited.Why)
 	}

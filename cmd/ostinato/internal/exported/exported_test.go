@@ -37,7 +37,7 @@ const (
 // report was exported at 09:29, when a trigger and the rest of a backfill waited.
 func report() exported.CronJob {
 	return exported.CronJob{
-		Namespace: "shop", Name: "report", UID: "uid-report", Schedule: "0 * * * *",
+		Namespace: "shop", Name: "report", UID: "uid-report", Schedule: "0 * * * *", Ledger: []ledger.Entry{started("09:29", "last"), started("09:00", "a")},
 		Triggers: []schedule.Trigger{{Sequence: trigger, At: at("09:28").Add(250 * time.Millisecond), TriggerRequest: schedule.TriggerRequest{
 			Note: "once more", Overlap: ostinatov1.QueueConcurrent, Asked: ledger.Asked{By: "bob", User: "ada", Through: ledger.ThroughUpdate},
 		}}},
@@ -86,12 +86,20 @@ func TestWhatIsAskedForAgain(t *testing.T) {
 		}, "waits still", "waits still"},
 		"the ledger has their runs, from a status": {rows(started("09:30", ran), started("02:00", jobOf(backfill, "02:00").Name)), "has its outcome", "02:00:01"},
 		"the ledger has their outcomes":            {rows(manual("09:28", trigger, ledger.SkippedOverlap), manual("02:00", backfill, ledger.SkippedSuperseded)), "has its outcome", "has its outcome"},
-		"a time of the backfill was refused":       {rows(manual("02:00", backfill, ledger.FailedToCreate)), "", "02:00"},
+		"the status has their outcomes": {func(_ *exported.CronJob, known *exported.Known) {
+			cancelled := manual("03:00", 0, ledger.SkippedSuperseded)
+			cancelled.Until, cancelled.Count = at("04:00"), 2
+			known.Rows = []ledger.Entry{manual("09:28", 0, ledger.SkippedOverlap), cancelled}
+		}, "has its outcome", "has its outcome"},
+		"the status has those of others": {func(_ *exported.CronJob, known *exported.Known) {
+			known.Rows = []ledger.Entry{manual("09:27", 0, ledger.SkippedOverlap), manual("03:00", 0, ledger.SkippedSuperseded)}
+		}, "", "02:00"},
+		"a time of the backfill was refused": {rows(manual("02:00", backfill, ledger.FailedToCreate)), "", "02:00"},
 		"the file has their outcomes": {func(one *exported.CronJob, _ *exported.Known) {
 			one.Ledger = []ledger.Entry{manual("09:28", trigger, ledger.Started), manual("02:00", backfill, ledger.SkippedSuperseded)}
 		}, "has its outcome", "has its outcome"},
 		"the file has the row that says that it waits": {func(one *exported.CronJob, _ *exported.Known) {
-			one.Ledger = []ledger.Entry{manual("09:28", trigger, ledger.Queued)}
+			one.Ledger = append(one.Ledger, manual("09:28", trigger, ledger.Queued))
 		}, "", "02:00"},
 		"there are their Jobs": {func(_ *exported.CronJob, known *exported.Known) {
 			known.Jobs = []batchv1.Job{jobOf(backfill, "03:00"), jobOf(backfill+1, "04:00"), jobOf(trigger, "04:00")}
@@ -114,8 +122,16 @@ func TestWhatIsAskedForAgain(t *testing.T) {
 		}, "may have run", "may have run"},
 		"ten rows reach back": {func(one *exported.CronJob, known *exported.Known) {
 			later(one, known)
-			known.Rows = append(known.Rows, started("09:29", "a"))
+			known.Rows = append(known.Rows, started("09:29", "last"))
 		}, "", "02:00"},
+		"a row of the export that says that it waits does not reach": {func(one *exported.CronJob, known *exported.Known) {
+			later(one, known)
+			one.Ledger = append(one.Ledger, manual("09:45", trigger, ledger.Queued))
+		}, "may have run", "may have run"},
+		"ten rows, and none in the export": {func(one *exported.CronJob, known *exported.Known) {
+			later(one, known)
+			one.Ledger = nil
+		}, "may have run", "may have run"},
 		"a ledger that has dropped rows": {func(_ *exported.CronJob, known *exported.Known) {
 			known.Rows, known.Dropped = []ledger.Entry{started("09:00", "a")}, 1
 		}, "may have run", "may have run"},
@@ -125,7 +141,7 @@ func TestWhatIsAskedForAgain(t *testing.T) {
 			one, known := report(), exported.Known{Object: &ostinatov1.CronJob{}}
 			known.Object.Spec.Schedule = one.Schedule
 			test.given(&one, &known)
-			requests, left := one.Waiting(known, at("09:29"))
+			requests, left := one.Waiting(known)
 			got := map[string]string{"trigger": "", "backfill": ""}
 			for _, request := range requests {
 				if request.Backfill != nil {
@@ -148,7 +164,7 @@ func TestWhatIsAskedForAgain(t *testing.T) {
 func TestWhatWaitedIsAskedForAsItWas(t *testing.T) {
 	one, known := report(), exported.Known{Object: &ostinatov1.CronJob{}}
 	known.Object.Spec.Schedule = one.Schedule
-	requests, _ := one.Waiting(known, at("09:29"))
+	requests, _ := one.Waiting(known)
 	require.Len(t, requests, 2)
 	assert.Equal(t, protocol.TriggerRequest{SignalNote: protocol.SignalNote{Note: "once more", By: "ada"}, Overlap: "Queue"}, *requests[0].Trigger)
 	assert.Equal(t, schedule.BackfillRequest{From: at("02:00"), To: at("04:00"), Parallelism: 2, Overlap: "Allow", Note: "the bank asked", By: "bob"}, *requests[1].Backfill)
@@ -159,7 +175,7 @@ func TestWhatWaitedIsAskedForAsItWas(t *testing.T) {
 		assert.Equal(t, schedule.ImportAnswer{Imported: 1}, answer)
 	}
 	known.Rows = state.Ledger.Imported
-	requests, left := one.Waiting(known, at("09:29"))
+	requests, left := one.Waiting(known)
 	assert.Empty(t, requests, "another import asks for nothing")
 	assert.Len(t, left, 2)
 }
@@ -172,7 +188,6 @@ func TestAFileIsReadAsItWasWritten(t *testing.T) {
 	require.NoError(t, writer.Add(exported.CronJob{Name: "other", Ledger: []ledger.Entry{started("09:00", "<a>")}}))
 	reader, err := exported.NewReader(strings.NewReader(strings.ReplaceAll(file.String(), "\n", "\n\n")))
 	require.NoError(t, err)
-	assert.Equal(t, at("09:29"), reader.At)
 	one, err := reader.Next()
 	require.NoError(t, err)
 	assert.Equal(t, report(), one)

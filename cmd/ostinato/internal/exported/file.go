@@ -28,7 +28,7 @@ const (
 type Header struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	// At is when the file was begun.
+	// At is when the file was begun, for people.
 	At time.Time `json:"at"`
 }
 
@@ -65,8 +65,6 @@ func (w Writer) Add(one CronJob) error { return w.encoder.Encode(one) }
 
 // Reader reads a file, a line at a time.
 type Reader struct {
-	// At is that of the Header.
-	At      time.Time
 	scanner *bufio.Scanner
 	line    int
 }
@@ -83,7 +81,6 @@ func NewReader(in io.Reader) (*Reader, error) {
 	if header.Version != version {
 		return nil, fmt.Errorf("it has version %d, and this command reads version %d", header.Version, version)
 	}
-	r.At = header.At
 	return r, nil
 }
 

@@ -50,11 +50,12 @@ const (
 	leftUnproven = "may have run since the export, as the ledger does not reach back to that; look at its Jobs, and ask for it by hand"
 )
 
-// Waiting decides what of a line is to be asked for again, of a file that was written at a time. Each is asked for once, however often a
-// file is imported, and only if the ledger and the Jobs show all that has run since.
-func (c CronJob) Waiting(known Known, at time.Time) (requests []Request, left []Left) {
+// Waiting decides what of a line is to be asked for again. Each is asked for once, however often a file is imported, and only if the
+// ledger shows all that has run since the export.
+func (c CronJob) Waiting(known Known) (requests []Request, left []Left) {
+	shows := known.since(c.Ledger)
 	add := func(request Request, why string) {
-		if why == "" && !known.shows(at) {
+		if why == "" && !shows {
 			why = leftUnproven
 		}
 		if why == "" {
@@ -72,14 +73,27 @@ func (c CronJob) Waiting(known Known, at time.Time) (requests []Request, left []
 	return requests, left
 }
 
-// shows reports whether the ledger has a row for each run that has started since a time. One that began anew has the rows of the
-// status, which is full if older ones were left out; imported rows were known before.
-func (k Known) shows(at time.Time) bool {
+// since reports whether the ledger has all rows since those of an export. One that began anew has the rows of the status, which is full
+// if older ones were left out; imported rows were known before.
+func (k Known) since(export []ledger.Entry) bool {
 	own := slices.DeleteFunc(slices.Clone(k.Rows), func(row ledger.Entry) bool { return row.Imported })
+	last := newest(export)
 	return k.Dropped == 0 && (len(own) < ledger.MaxRecentRuns || slices.ContainsFunc(own, func(row ledger.Entry) bool {
-		return !cmp.Or(row.Recorded, row.Last()).After(at)
+		return !knownAt(row).After(last)
 	}))
 }
+
+// newest is when the last outcome of the rows was known; zero without one.
+func newest(rows []ledger.Entry) (last time.Time) {
+	for _, row := range rows {
+		if row.Outcome != ledger.Queued {
+			last = times.Later(last, knownAt(row))
+		}
+	}
+	return last
+}
+
+func knownAt(row ledger.Entry) time.Time { return cmp.Or(row.Recorded, row.Last()) }
 
 func (c CronJob) trigger(known Known, waited schedule.Trigger) (request Request, why string) {
 	request = Request{
@@ -92,7 +106,9 @@ func (c CronJob) trigger(known Known, waited schedule.Trigger) (request Request,
 	case slices.ContainsFunc(known.Description.Triggers, func(other schedule.Trigger) bool { return other.Sequence == waited.Sequence }):
 		why = leftWaiting
 	case slices.ContainsFunc(c.rows(known), func(row ledger.Entry) bool {
-		return row.Job == job || row.Manual && row.Sequence == waited.Sequence && row.Outcome != ledger.Queued
+		// A row from a status has no number.
+		ofStatus := row.Sequence == 0 && row.Job == "" && row.Scheduled.Equal(waited.At.Truncate(time.Second))
+		return row.Job == job || row.Manual && row.Outcome != ledger.Queued && (row.Sequence == waited.Sequence || ofStatus)
 	}) || known.hasJob(job):
 		why = leftSettled
 	}
@@ -109,7 +125,9 @@ func (c CronJob) backfill(known Known, waited protocol.Backfill) (request Reques
 	settled := false
 	for _, row := range c.rows(known) {
 		ran(row.Job, row.Scheduled)
-		settled = settled || row.Manual && row.Sequence == waited.Sequence && row.Outcome == ledger.SkippedSuperseded
+		// It was cancelled, or asked for again. A row from a status has no number.
+		ofStatus := row.Sequence == 0 && row.Last().Equal(waited.Last)
+		settled = settled || row.Manual && row.Outcome == ledger.SkippedSuperseded && (row.Sequence == waited.Sequence || ofStatus)
 	}
 	for _, job := range known.Jobs {
 		if job.Annotations[names.BackfillAnnotation] == strconv.FormatInt(waited.Sequence, 10) {
