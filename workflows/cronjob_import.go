@@ -20,7 +20,9 @@ func (c *runningCronJob) handleImports(ctx workflow.Context) error {
 }
 
 // restoreLedger answers the update.
-func (c *runningCronJob) restoreLedger(ctx workflow.Context, request protocol.RestoreLedgerRequest) (answer protocol.RestoreLedgerAnswer, err error) {
+func (c *runningCronJob) restoreLedger(
+	ctx workflow.Context, request protocol.RestoreLedgerRequest,
+) (answer protocol.RestoreLedgerAnswer, err error) {
 	why, err := c.unreadable(ctx)
 	if request.UID != c.reference.UID {
 		why = "the CronJob has another uid: " + c.reference.UID

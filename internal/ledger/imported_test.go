@@ -54,7 +54,7 @@ func TestWhichRowsOfAnExportALedgerHas(t *testing.T) {
 		"a run of the second, in a row from a status":   {manual("10:00", 0, "a"), manual("10:00", 2, ""), false},
 		"the run of a trigger that is said to be gone":  {manual("10:00", 1, "a"), manual("10:00", 1, ""), true},
 		"another time of a backfill":                    {manual("10:00", 1, "a"), manual("11:00", 1, "b"), false},
-		"what was left of a backfill of which one ran":  {manual("10:00", 1, "a"), manual("11:00", 1, ""), false},
+		"what was left of a backfill after its first":   {manual("10:00", 1, "a"), manual("11:00", 1, ""), false},
 		"a run by hand with the name of a run":          {started("10:00", "a"), manual("11:00", 0, "a"), true},
 		"a trigger of a second in which a run was made": {manual("10:00", 1, "a"), manual("10:00", 2, ""), false},
 	} {

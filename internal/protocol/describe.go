@@ -77,7 +77,8 @@ type Backfill struct {
 // BackfillOf describes a backfill of the state.
 func BackfillOf(backfill schedule.Backfill) Backfill {
 	return Backfill{
-		Sequence: backfill.Sequence, Times: len(backfill.Times), Total: backfill.Total, Next: backfill.Times[0], Last: backfill.Times[len(backfill.Times)-1],
+		Sequence: backfill.Sequence, Times: len(backfill.Times), Total: backfill.Total,
+		Next: backfill.Times[0], Last: backfill.Times[len(backfill.Times)-1],
 		Parallelism: backfill.Parallelism, Overlap: string(backfill.Overlap), Note: backfill.Note, By: backfill.By, User: backfill.User, Refused: backfill.Message,
 	}
 }

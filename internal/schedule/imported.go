@@ -65,9 +65,9 @@ func (s State) whyNotImported(row ledger.Entry, now time.Time) string {
 
 // isOpen reports whether the state has still to do with the run or times of a row.
 func (s State) isOpen(row ledger.Entry) bool {
-	run := Run{Name: row.Job}
-	return row.Job != "" && (s.activeIndex(run) >= 0 || slices.ContainsFunc(s.Recovered, func(job RecoveredJob) bool { return sameRun(job.Run, run) })) ||
-		row.Sequence != 0 && (s.trigger(row.Sequence) != nil || s.backfill(row.Sequence) != nil) ||
+	// What has finished is over.
+	s.Finished = nil
+	return s.Knows(Run{Name: row.Job}) || s.trigger(row.Sequence) != nil || s.backfill(row.Sequence) != nil ||
 		!row.Manual && slices.ContainsFunc(s.Calendar.Missed, func(missed MissedRuns) bool {
 			return !missed.First.After(row.Last()) && !row.Scheduled.After(missed.Last)
 		})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -148,15 +149,15 @@ func (w *Workflows) in(ctx context.Context, namespace string, call func(context.
 
 // Ledger reads rows of a CronJob's ledger, newest first, at most limit; whole says that there are none before.
 func (w *Workflows) Ledger(ctx context.Context, cronJob *ostinatov1.CronJob, question protocol.LedgerQuestion) (rows []ostinatov1.RecentRun, whole bool, err error) {
-	entries, dropped, more, err := w.rows(ctx, cronJob, question)
-	for _, entry := range entries {
-		row := entry.RecentRun()
-		if entry.Imported {
+	all, err := w.pages(ctx, cronJob, question)
+	for _, each := range all.Rows {
+		row := each.RecentRun()
+		if each.Imported {
 			row.Message = strings.TrimSuffix("Imported: "+row.Message, ": ")
 		}
 		rows = append(rows, row)
 	}
-	return rows, err == nil && !more && dropped == 0, err
+	return rows, err == nil && all.Before == 0 && all.Dropped == 0, err
 }
 
 // maxRows is more than a ledger has.
@@ -164,30 +165,31 @@ const maxRows = 10_000
 
 // Rows reads all rows of a CronJob's ledger, newest first, and how many older ones it has had.
 func (w *Workflows) Rows(ctx context.Context, cronJob *ostinatov1.CronJob) (rows []ledger.Entry, dropped int64, err error) {
-	rows, dropped, _, err = w.rows(ctx, cronJob, protocol.LedgerQuestion{Limit: maxRows})
-	return rows, dropped, err
+	all, err := w.pages(ctx, cronJob, protocol.LedgerQuestion{Limit: maxRows})
+	for _, row := range all.Rows {
+		rows = append(rows, row.Entry)
+	}
+	return rows, all.Dropped, err
 }
 
-func (w *Workflows) rows(ctx context.Context, cronJob *ostinatov1.CronJob, question protocol.LedgerQuestion) (rows []ledger.Entry, dropped int64, more bool, err error) {
-	more = true
+// pages reads pages of a ledger as one.
+func (w *Workflows) pages(ctx context.Context, cronJob *ostinatov1.CronJob, question protocol.LedgerQuestion) (all protocol.LedgerPage, err error) {
 	err = w.with(ctx, cronJob, func(ctx context.Context, temporal client.Client) error {
-		for wanted := question.Limit; wanted > len(rows); {
-			question.Limit = wanted - len(rows)
+		for wanted := question.Limit; wanted > len(all.Rows); {
+			question.Limit = wanted - len(all.Rows)
 			var page protocol.LedgerPage
 			if err := query(ctx, temporal, cronJob.Status.Workflow.ID, &page, protocol.LedgerQuery, question); err != nil {
 				return fmt.Errorf("read the ledger of workflow %s: %w", cronJob.Status.Workflow.ID, err)
 			}
-			for _, row := range page.Rows {
-				rows = append(rows, row.Entry)
-			}
-			dropped, more = page.Dropped, page.Before != 0
-			if question.Before = page.Before; !more {
+			page.Rows = slices.Concat(all.Rows, page.Rows)
+			all = page
+			if question.Before = page.Before; page.Before == 0 {
 				return nil
 			}
 		}
 		return nil
 	})
-	return rows, dropped, more, err
+	return all, err
 }
 
 func query(ctx context.Context, temporal client.Client, workflow string, answer any, name string, arguments ...any) error {
@@ -198,7 +200,7 @@ func query(ctx context.Context, temporal client.Client, workflow string, answer 
 	return answered.Get(answer)
 }
 
-// Describe reads what the workflow of a CronJob says of it. Its error says if the workflow is of another object.
+// Describe asks the workflow of a CronJob to describe it. Its error says if the workflow is of another object.
 func (w *Workflows) Describe(ctx context.Context, cronJob *ostinatov1.CronJob) (description protocol.CronJobDescription, err error) {
 	err = w.with(ctx, cronJob, func(ctx context.Context, temporal client.Client) error {
 		if err := query(ctx, temporal, cronJob.Status.Workflow.ID, &description, protocol.DescribeQuery); err != nil {
@@ -257,7 +259,9 @@ func (w *Workflows) Backfill(ctx context.Context, cronJob *ostinatov1.CronJob, r
 }
 
 // RestoreLedger gives a ledger back rows of an export, 300 at most.
-func (w *Workflows) RestoreLedger(ctx context.Context, cronJob *ostinatov1.CronJob, rows []ledger.Entry, dryRun bool) (answer protocol.RestoreLedgerAnswer, err error) {
+func (w *Workflows) RestoreLedger(
+	ctx context.Context, cronJob *ostinatov1.CronJob, rows []ledger.Entry, dryRun bool,
+) (answer protocol.RestoreLedgerAnswer, err error) {
 	request := protocol.RestoreLedgerRequest{UID: string(cronJob.UID), Rows: rows, DryRun: dryRun}
 	err = w.Update(ctx, cronJob, "", protocol.RestoreLedgerUpdate, request, &answer)
 	return answer, err
