@@ -109,6 +109,11 @@ func TestPeopleDoWhatTheAPIServerLetsThemDo(t *testing.T) {
 	}
 	refused(t, "editor sends an internal signal", editor.SignalWorkflow(t.Context(), workflow, "", protocol.DeletedSignal, nil), "is not for people")
 	refused(t, "editor terminates", editor.TerminateWorkflow(t.Context(), workflow, "", "x"), "for administrators")
+	_, err = editor.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: workflow, UpdateName: protocol.RestoreLedgerUpdate, WaitForStage: client.WorkflowUpdateStageCompleted,
+		Args: []any{protocol.RestoreLedgerRequest{}},
+	})
+	refused(t, "editor imports a ledger", err, "for administrators")
 }
 
 func refused(t *testing.T, what string, err error, want string) {
