@@ -111,7 +111,7 @@ func TestWhatIsLostWithTemporalsDataIsImported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(described.Triggers) != 1 || described.Triggers[0].Note != "once more" || described.Triggers[0].By != "ada" || len(described.Backfills) != 1 || described.Backfills[0].Times != 3 {
+	if len(described.Triggers) != 1 || !strings.HasPrefix(described.Triggers[0].Note, "once more (import-") || described.Triggers[0].By != "ada" || len(described.Backfills) != 1 || described.Backfills[0].Times != 3 {
 		t.Errorf("there wait %+v and %+v", described.Triggers, described.Backfills)
 	}
 	whole := p.prints("runs", "waits", "--limit", "200")
@@ -127,7 +127,9 @@ func TestWhatIsLostWithTemporalsDataIsImported(t *testing.T) {
 	// The trigger runs once.
 	stack.End(t, namespace, active, 1)
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		return rowsOf(ctx, "waits", func(row ledger.Entry) bool { return row.Message == "once more" && row.Outcome.HasJob() }, 1)
+		return rowsOf(ctx, "waits", func(row ledger.Entry) bool {
+			return strings.HasPrefix(row.Message, "once more (import-") && row.Outcome.HasJob()
+		}, 1)
 	})
 	imports([]string{"has its outcome, or was asked for again already"})
 	jobs, err := stack.CronJob(t.Context(), namespace, "waits")

@@ -83,8 +83,8 @@ func TestAnExportIsImportedOnce(t *testing.T) {
 	names := slices.DeleteFunc(slices.Clone(w.temporal.ids), func(id string) bool { return !strings.HasPrefix(id, "import-") })
 	assert.Equal(t, []string{"import-trigger-1772443680000", "import-backfill-1772443690000"}, names)
 	asked := strings.Join(w.temporal.requests, "\n")
-	assert.Contains(t, asked, `{"note":"once more","by":"ada","overlap":"Queue"}`)
-	assert.Contains(t, asked, `{"from":"2026-02-01T02:00:00Z","to":"2026-02-02T02:00:00Z","parallelism":1,"note":"the bank asked","by":"bob"}`)
+	assert.Contains(t, asked, `{"note":"once more (import-trigger-1772443680000)","by":"ada","overlap":"Queue"}`)
+	assert.Contains(t, asked, `{"from":"2026-02-01T02:00:00Z","to":"2026-02-02T02:00:00Z","parallelism":1,"note":"the bank asked (import-backfill-1772443690000)","by":"bob"}`)
 	before := w.temporal.answers[protocol.LedgerQuery].(ledger.Ledger)
 	sent := len(w.temporal.requests)
 

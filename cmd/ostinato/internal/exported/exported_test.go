@@ -94,6 +94,15 @@ func TestWhatIsAskedForAgain(t *testing.T) {
 		"the status has those of others": {func(_ *exported.CronJob, known *exported.Known) {
 			known.Rows = []ledger.Entry{manual("09:27", 0, ledger.SkippedOverlap), manual("03:00", 0, ledger.SkippedSuperseded)}
 		}, "", "02:00"},
+		"they were asked for again, and wait": {func(_ *exported.CronJob, known *exported.Known) {
+			known.Description.Triggers = []schedule.Trigger{{Sequence: 7, TriggerRequest: schedule.TriggerRequest{Note: "once more (import-trigger-1772443680000)"}}}
+			known.Description.Backfills = []protocol.Backfill{{Sequence: 8, Note: "(import-backfill-1772443690000)"}}
+		}, "has its outcome", "has its outcome"},
+		"they were asked for again and ran, and Temporal's data was lost again": {func(_ *exported.CronJob, known *exported.Known) {
+			known.Rows = []ledger.Entry{manual("09:40", 0, ledger.Started), manual("02:00", 0, ledger.Started)}
+			known.Rows[0].Job, known.Rows[0].Message = "other", "once more (import-trigger-1772443680000)"
+			known.Rows[1].Job, known.Rows[1].Message = "another", "backfill: the bank asked (import-backfill-1772443690000)"
+		}, "has its outcome", "has its outcome"},
 		"a time of the backfill was refused": {rows(manual("02:00", backfill, ledger.FailedToCreate)), "", "02:00"},
 		"the file has their outcomes": {func(one *exported.CronJob, _ *exported.Known) {
 			one.Ledger = []ledger.Entry{manual("09:28", trigger, ledger.Started), manual("02:00", backfill, ledger.SkippedSuperseded)}
@@ -166,8 +175,8 @@ func TestWhatWaitedIsAskedForAsItWas(t *testing.T) {
 	known.Object.Spec.Schedule = one.Schedule
 	requests, _ := one.Waiting(known)
 	require.Len(t, requests, 2)
-	assert.Equal(t, protocol.TriggerRequest{SignalNote: protocol.SignalNote{Note: "once more", By: "ada"}, Overlap: "Queue"}, *requests[0].Trigger)
-	assert.Equal(t, schedule.BackfillRequest{From: at("02:00"), To: at("04:00"), Parallelism: 2, Overlap: "Allow", Note: "the bank asked", By: "bob"}, *requests[1].Backfill)
+	assert.Equal(t, protocol.TriggerRequest{SignalNote: protocol.SignalNote{Note: "once more (import-trigger-1772443680000)", By: "ada"}, Overlap: "Queue"}, *requests[0].Trigger)
+	assert.Equal(t, schedule.BackfillRequest{From: at("02:00"), To: at("04:00"), Parallelism: 2, Overlap: "Allow", Note: "the bank asked (import-backfill-1772443690000)", By: "bob"}, *requests[1].Backfill)
 	state := schedule.State{}
 	for _, request := range requests {
 		var answer schedule.ImportAnswer

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -31,7 +33,7 @@ type Known struct {
 
 // Request is what is to be asked for again: a trigger or a backfill.
 type Request struct {
-	// What names it for people, and ID for Temporal.
+	// What names it for people, and ID for Temporal. The note has the ID, so that objects show it where Temporal's data is lost again.
 	What, ID string
 	Trigger  *protocol.TriggerRequest
 	Backfill *schedule.BackfillRequest
@@ -98,9 +100,10 @@ func knownAt(row ledger.Entry) time.Time { return cmp.Or(row.Recorded, row.Last(
 func (c CronJob) trigger(known Known, waited schedule.Trigger) (request Request, why string) {
 	request = Request{
 		What: "the trigger of " + times.Format(waited.At), ID: fmt.Sprint("import-trigger-", waited.Sequence),
-		Trigger: &protocol.TriggerRequest{SignalNote: protocol.SignalNote{Note: waited.Note, By: cmp.Or(waited.User, waited.By)}, Overlap: waited.Overlap},
+		Trigger: &protocol.TriggerRequest{SignalNote: protocol.SignalNote{By: cmp.Or(waited.User, waited.By)}, Overlap: waited.Overlap},
 		Asked:   again(waited.At.Truncate(time.Second), waited.Sequence, waited.Asked),
 	}
+	request.Trigger.Note = noted(waited.Note, request.ID)
 	job := names.TriggeredJob(c.Name, c.UID, waited.Sequence)
 	switch {
 	case slices.ContainsFunc(known.Description.Triggers, func(other schedule.Trigger) bool { return other.Sequence == waited.Sequence }):
@@ -109,7 +112,7 @@ func (c CronJob) trigger(known Known, waited schedule.Trigger) (request Request,
 		// A row from a status has no number.
 		ofStatus := row.Sequence == 0 && row.Job == "" && row.Scheduled.Equal(waited.At.Truncate(time.Second))
 		return row.Job == job || row.Manual && row.Outcome != ledger.Queued && (row.Sequence == waited.Sequence || ofStatus)
-	}) || known.hasJob(job):
+	}) || known.hasJob(job) || known.has(request.ID):
 		why = leftSettled
 	}
 	return request, why
@@ -141,17 +144,18 @@ func (c CronJob) backfill(known Known, waited protocol.Backfill) (request Reques
 		What: fmt.Sprintf("the backfill of %s to %s", times.Format(from), times.Format(waited.Last)), ID: fmt.Sprint("import-backfill-", waited.Sequence),
 		Backfill: &schedule.BackfillRequest{
 			From: from, To: waited.Last, Parallelism: waited.Parallelism, Overlap: batchv1.ConcurrencyPolicy(waited.Overlap),
-			Note: waited.Note, By: cmp.Or(waited.User, waited.By),
+			By: cmp.Or(waited.User, waited.By),
 		},
 		Asked: again(from, waited.Sequence, asked),
 	}
+	request.Backfill.Note = noted(waited.Note, request.ID)
 	if waited.Last.After(from) {
 		request.Asked.Until, request.Asked.Count = waited.Last, int64(waited.Times)
 	}
 	switch {
 	case slices.ContainsFunc(known.Description.Backfills, func(other protocol.Backfill) bool { return other.Sequence == waited.Sequence }):
 		why = leftWaiting
-	case settled || from.After(waited.Last):
+	case settled || from.After(waited.Last) || known.has(request.ID):
 		why = leftSettled
 	case known.Object.Spec.Schedule != c.Schedule || ptr.Deref(known.Object.Spec.TimeZone, "") != c.TimeZone:
 		why = leftEdited
@@ -173,6 +177,22 @@ func (k Known) hasJob(name string) bool {
 		}
 	}
 	return false
+}
+
+// maxNote leaves room for an ID behind a note that a row of the ledger holds.
+const maxNote = 200
+
+// noted is a note with the ID of a request.
+func noted(note, id string) string {
+	return strings.TrimSpace(clip.Text(note, maxNote) + " (" + id + ")")
+}
+
+// has reports whether a row, or what waits, has the ID of a request in its note.
+func (k Known) has(id string) bool {
+	id = noted("", id)
+	return slices.ContainsFunc(k.Rows, func(row ledger.Entry) bool { return strings.Contains(row.Message, id) }) ||
+		slices.ContainsFunc(k.Description.Triggers, func(other schedule.Trigger) bool { return strings.Contains(other.Note, id) }) ||
+		slices.ContainsFunc(k.Description.Backfills, func(other protocol.Backfill) bool { return strings.Contains(other.Note, id) })
 }
 
 // again is the row of what was asked for again.
