@@ -22,7 +22,7 @@ func (l Ledger) Import(rows []Entry, admit func(Entry) (Entry, bool)) (imported 
 	}
 	// However often rows are imported, the same ones have room.
 	slices.SortStableFunc(l.Imported, func(a, b Entry) int {
-		return cmp.Or(a.known().Compare(b.known()), a.Scheduled.Compare(b.Scheduled), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Sequence, b.Sequence))
+		return cmp.Or(a.known().Compare(b.known()), a.Scheduled.Compare(b.Scheduled), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Job, b.Job))
 	})
 	imported = l.bound()
 	// What it has no room for it never had.
@@ -60,11 +60,12 @@ func (e Entry) isTwinOf(other Entry) bool {
 // known is when the outcome was known, as far as the entry tells.
 func (e Entry) known() time.Time { return cmp.Or(e.Recorded, e.Last()) }
 
-// rows returns the imported rows among those of the ledger's own, by the time at which the outcomes were known.
+// rows returns the imported rows among those of the ledger's own, by the time at which the outcomes were known. That of a run is in
+// whole seconds: of one second the imported rows are first, since the status has the last ones.
 func (l Ledger) rows() (all []Entry) {
 	imported := l.Imported
 	for _, own := range l.Entries {
-		for len(imported) > 0 && imported[0].known().Before(own.known()) {
+		for len(imported) > 0 && !imported[0].known().After(own.known()) {
 			all, imported = append(all, imported[0]), imported[1:]
 		}
 		all = append(all, own)

@@ -82,6 +82,17 @@ func TestARowOfAnExportIsMarked(t *testing.T) {
 	assert.Len(t, got.Message, 256)
 }
 
+// Of one second the imported rows are the older ones, in the order in which they were asked for.
+func TestRowsOfOneSecondKeepTheirOrder(t *testing.T) {
+	own := ledger.Ledger{}.Record(manual("10:00", 3, "a"), closed)
+	imported, _, _ := own.Import([]ledger.Entry{manual("10:00", 2, "b"), manual("10:00", 1, "c")}, all)
+	var jobs []string
+	for _, row := range imported.Page(ledger.Question{Limit: 5}, nil).Rows {
+		jobs = append(jobs, row.Job)
+	}
+	assert.Equal(t, []string{"a", "b", "c"}, jobs)
+}
+
 // What is asked of a ledger to decide by is asked of its own rows.
 func TestNothingIsDecidedByRowsOfAnExport(t *testing.T) {
 	imported, taken, _ := ledger.Ledger{}.Import([]ledger.Entry{started("10:00", "a"), skipped("11:00")}, all)

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,6 +21,8 @@ import (
 	"ostinato.dev/ostinato/dev/harness"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // The workflows of three CronJobs are lost with their ledgers and what waits. The objects have ten rows of each; the export has the rest.
@@ -28,7 +30,11 @@ func TestWhatIsLostWithTemporalsDataIsImported(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
 	lost := []string{"often", "breaks", "waits"}
-	stack.CreateCronJob(t, harness.NewCronJob(namespace, "often", "@every 1s", harness.JobSpec(), harness.Policy(batchv1.ForbidConcurrent)))
+	// It has sixteen runs to catch up with.
+	often, now := harness.NewCronJob(namespace, "often", harness.Minutely, harness.JobSpec()), time.Now()
+	often.Spec.CatchUp = ostinatov1.CatchUpAll
+	often.Annotations = map[string]string{names.LastScheduleTimeAnnotation: schedule.NoteLastRun(now.Add(-16*time.Minute), now)}
+	stack.CreateCronJob(t, often)
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "breaks", harness.Yearly, harness.JobSpec(harness.ExitCode(3), harness.BackoffLimit(0))))
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "waits", harness.Yearly, harness.JobSpec(harness.RunUntilEnded()), harness.Policy(ostinatov1.QueueConcurrent)))
 	for _, name := range lost {
