@@ -92,9 +92,7 @@ func TestWhatIsLostWithTemporalsDataIsImported(t *testing.T) {
 		before[name] = runsOf(p, name)
 	}
 	evidenceIsIn(t, file)
-	for _, name := range lost {
-		lose(t, namespace, name)
-	}
+	lose(t, namespace, lost...)
 	if after := runsOf(p, "breaks"); after == before["breaks"] || strings.Count(after, "\n") != 10 {
 		t.Errorf("without its workflow's ledger breaks has\n%s", after)
 	}
@@ -144,33 +142,43 @@ func TestWhatIsLostWithTemporalsDataIsImported(t *testing.T) {
 	}
 }
 
-// lose deletes the workflow of a CronJob, and waits until it has begun anew from the object.
-func lose(t *testing.T, namespace, name string) {
+// lose deletes the workflows of CronJobs, and waits until they have begun anew from the objects.
+func lose(t *testing.T, namespace string, cronJobs ...string) {
 	t.Helper()
-	id := harness.CronJobWorkflow(namespace, name)
-	former, err := stack.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
-	if err == nil {
-		_, err = stack.Temporal.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
-			Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
-		})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error {
-		found, err := stack.Temporal.DescribeWorkflowExecution(ctx, id, "")
-		if err == nil && found.WorkflowExecutionInfo.Execution.RunId == former.WorkflowExecutionInfo.Execution.RunId {
-			err = fmt.Errorf("workflow %s is not begun anew", id)
-		}
+	former := map[string]string{}
+	for _, name := range cronJobs {
+		id := harness.CronJobWorkflow(namespace, name)
+		found, err := stack.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
 		if err == nil {
-			var rows int
-			listed, failed := stack.Ledger(ctx, namespace, name)
-			if rows, err = len(listed), failed; err == nil && (rows == 0 || rows > 10) {
-				err = fmt.Errorf("workflow %s has %d rows", id, rows)
-			}
+			former[name] = found.WorkflowExecutionInfo.Execution.RunId
+			_, err = stack.Temporal.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
+				Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
+			})
 		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range cronJobs {
+		harness.Eventually(t, harness.Recovery, func(ctx context.Context) error { return begunAnew(ctx, namespace, name, former[name]) })
+	}
+}
+
+// begunAnew returns nil when another run of the workflow has the rows of the object's status.
+func begunAnew(ctx context.Context, namespace, name, former string) error {
+	id := harness.CronJobWorkflow(namespace, name)
+	found, err := stack.Temporal.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
 		return err
-	})
+	}
+	if found.WorkflowExecutionInfo.Execution.RunId == former {
+		return fmt.Errorf("workflow %s is not begun anew", id)
+	}
+	rows, err := stack.Ledger(ctx, namespace, name)
+	if err == nil && (len(rows) == 0 || len(rows) > ledger.MaxRecentRuns) {
+		err = fmt.Errorf("workflow %s has %d rows", id, len(rows))
+	}
+	return err
 }
 
 // runsOf is what the command says of runs and times that are over, without the word that a row was imported.
