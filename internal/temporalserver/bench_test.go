@@ -3,8 +3,6 @@ package temporalserver
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -13,9 +11,10 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/temporalserver/authority"
 )
 
 // BenchmarkRuns measures the server under the shape of a one-pod run: a workflow that does a local activity, waits for
@@ -25,13 +24,17 @@ import (
 func BenchmarkRuns(b *testing.B) {
 	for _, store := range []string{"file", "memory"} {
 		for _, shards := range []int{1, 4, 16} {
-			b.Run(fmt.Sprintf("%s/shards=%d", store, shards), func(b *testing.B) {
-				o := Options{HistoryShards: shards}
-				if store == "file" {
-					o.Open = files(b.TempDir())
-				}
-				benchmarkRuns(b, o)
-			})
+			for _, door := range []string{"open", "asking"} {
+				b.Run(fmt.Sprintf("%s/shards=%d/%s", store, shards, door), func(b *testing.B) {
+					o := Options{HistoryShards: shards}
+					if store == "file" {
+						o.Open = files(b.TempDir())
+					}
+					// As cmd/temporal has it.
+					defer debug.SetGCPercent(debug.SetGCPercent(400))
+					benchmarkRuns(b, doors[door](b, o)(authority.Worker))
+				})
+			}
 		}
 	}
 }
@@ -49,27 +52,7 @@ type startedRun struct {
 	at time.Time
 }
 
-func benchmarkRuns(b *testing.B, o Options) {
-	// As cmd/temporal has it.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	server, err := Start(b.Context(), o)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			b.Error(err)
-		}
-	})
-	c, err := client.Dial(client.Options{
-		HostPort:          server.FrontendAddress(),
-		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}},
-		Logger:            sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(c.Close)
+func benchmarkRuns(b *testing.B, c client.Client) {
 	started := make(chan startedRun, b.N)
 	var finished atomic.Int64
 	all := make(chan struct{})

@@ -23,6 +23,7 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	"go.temporal.io/server/common/authorization"
 	"google.golang.org/grpc/metadata"
 	authenticationv1 "k8s.io/api/authentication/v1"
 
@@ -61,6 +62,14 @@ type guarded struct {
 
 func startGuarded(t *testing.T) guarded {
 	t.Helper()
+	return startBehind(t, Options{UIAddress: "127.0.0.1:0"}, access.Authorizer(access.Options{
+		Namespace: DefaultNamespace, Reviews: people{}, Tokens: func(string) (authority.Identity, error) { return authority.Identity{}, authority.ErrAnotherToken },
+	}))
+}
+
+// startBehind starts a server with a door that lets through whom the authorizer does.
+func startBehind(t testing.TB, o Options, authorizer authorization.Authorizer) guarded {
+	t.Helper()
 	authorities, _, err := authority.Authorities(nil).Renew(time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -73,29 +82,25 @@ func startGuarded(t *testing.T) guarded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := start(t, Options{
-		UIAddress: "127.0.0.1:0",
-		Door: &Door{
-			TLS: &tls.Config{
-				Certificates: []tls.Certificate{*certificate}, ClientCAs: authorities.Pool(), ClientAuth: tls.VerifyClientCertIfGiven, NextProtos: []string{"h2"},
-			},
-			Authorities: authorities.Bundle(), ClaimMapper: access.ClaimMapper(),
-			Authorizer: access.Authorizer(access.Options{
-				Namespace: DefaultNamespace, Reviews: people{}, Tokens: func(string) (authority.Identity, error) { return authority.Identity{}, authority.ErrAnotherToken },
-			}),
+	o.Door = &Door{
+		TLS: &tls.Config{
+			Certificates: []tls.Certificate{*certificate}, ClientCAs: authorities.Pool(), ClientAuth: tls.VerifyClientCertIfGiven, NextProtos: []string{"h2"},
 		},
-	})
-	return guarded{server, authorities}
+		Authorities: authorities.Bundle(), ClaimMapper: access.ClaimMapper(), Authorizer: authorizer,
+	}
+	return guarded{start(t, o), authorities}
 }
 
 // as connects a caller: a program by its certificate, a person by a token.
-func (g guarded) as(t *testing.T, who string) client.Client {
+func (g guarded) as(t testing.TB, who string) client.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(g.authorities.Bundle())
 	options := client.Options{
 		HostPort: g.FrontendAddress(), Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		ConnectionOptions: client.ConnectionOptions{TLS: &tls.Config{RootCAs: roots, ServerName: "localhost"}},
+		ConnectionOptions: client.ConnectionOptions{
+			TLS: &tls.Config{RootCAs: roots, ServerName: "localhost"}, GrpcCompression: &client.GrpcCompressionNone{},
+		},
 	}
 	switch who {
 	case "":

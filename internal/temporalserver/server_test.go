@@ -42,7 +42,7 @@ func waiting(ctx workflow.Context) error {
 }
 
 // start runs a server until the end of the test.
-func start(t *testing.T, o Options) *Server {
+func start(t testing.TB, o Options) *Server {
 	t.Helper()
 	server, err := Start(t.Context(), o)
 	if err != nil {
@@ -64,12 +64,14 @@ func files(folder string) store.Open {
 }
 
 // dial connects a client until the end of the test.
-func dial(t *testing.T, server *Server) client.Client {
+func dial(t testing.TB, server *Server) client.Client {
 	t.Helper()
 	c, err := client.Dial(client.Options{
 		HostPort:  server.FrontendAddress(),
 		Namespace: server.Namespace(),
-		Logger:    sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
+		// As worker and bridge have it.
+		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}},
+		Logger:            sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -142,7 +142,7 @@ func (w world) call(t *testing.T, who, method, namespace string, request any) (a
 	})
 }
 
-func (w world) token(t *testing.T, who string) string {
+func (w world) token(t testing.TB, who string) string {
 	t.Helper()
 	pair, err := w.authorities.Program(authority.Worker, time.Now())
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func (w world) token(t *testing.T, who string) string {
 	return token
 }
 
-func (w world) connection(t *testing.T, of string) *credentials.TLSInfo {
+func (w world) connection(t testing.TB, of string) *credentials.TLSInfo {
 	t.Helper()
 	var data []byte
 	switch of {

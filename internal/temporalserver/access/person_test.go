@@ -10,7 +10,7 @@ import (
 )
 
 // personal is a certificate of a user.
-func personal(t *testing.T, authorities authority.Authorities, user authority.Identity) []byte {
+func personal(t testing.TB, authorities authority.Authorities, user authority.Identity) []byte {
 	t.Helper()
 	request, err := authority.NewRequest()
 	require.NoError(t, err)

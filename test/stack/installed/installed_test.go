@@ -74,20 +74,20 @@ func TestInstalledAndRunAndUpgradedAndUninstalled(t *testing.T) {
 	created := time.Now()
 	// Before its first time there is nothing to do.
 	t.Run("people come to Temporal", peopleComeToTemporal)
-	next := awaitRun(t, created)
+	awaitRun(t, created)
 	// As a person outside the cluster, who is known to Temporal by a certificate that the API server vouches for.
 	person(t, "run", "minutely", "--namespace=default", "--wait", "--timeout=3m")
 	t.Logf("status:\n%s", person(t, "status"))
 	helm(t, "upgrade", release, cluster.chart, "--version="+chartVersion, "--plain-http", "--reuse-values", "--set=worker.podAnnotations.upgraded=once,bridge.podAnnotations.upgraded=once,temporal.embedded.podAnnotations.upgraded=once",
 		"--wait", "--timeout=5m")
-	next = awaitRun(t, time.Now())
+	awaitRun(t, time.Now())
 	for _, name := range []string{"ostinato-temporal", "ostinato-worker", "ostinato-bridge"} {
 		selector := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + name}
 		if err := cluster.client.Resource(pods).Namespace(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, selector); err != nil {
 			t.Fatal(err)
 		}
 	}
-	next = awaitRun(t, time.Now().Add(grace))
+	next := awaitRun(t, time.Now().Add(grace))
 	onceEach(t, next)
 
 	helm(t, "uninstall", release, "--wait", "--timeout=5m")
