@@ -88,6 +88,30 @@ func TestASuspensionNamesTheCallerThatIsBelieved(t *testing.T) {
 	}
 }
 
+// Two people may claim one name. The attempt of the second that is repeated, since its answer was lost, finds the suspension of the first.
+func TestASuspendInVainNamesNoUser(t *testing.T) {
+	s := calledStage(t, true)
+	told := s.suspend("ada", "oncall", 0)
+	assert.Nil(t, s.suspend("bob", "oncall", time.Second))
+	assert.Nil(t, s.suspend("bob", "oncall", time.Second), "an attempt whose answer was lost is repeated")
+	assert.Equal(t, "by ada (claims to be oncall) at 2026-01-02T03:04:00Z through signal: upgrade", s.suspendedBy(*told))
+}
+
+// A restore of etcd may bring back the suspension of another user than the workflow knows.
+func TestNoUserIsNamedForTheSuspensionOfAnother(t *testing.T) {
+	s := calledStage(t, true)
+	s.suspend("ada", "oncall", 0)
+	bob := schedule.Suspender{By: "oncall", User: "bob", At: scheduled.Add(time.Minute), Why: "upgrade"}
+	assert.Equal(t, "by oncall (claimed) at 2026-01-02T03:04:00Z through signal: upgrade", s.suspendedBy(bob))
+}
+
+// The clock of the worker may be behind Temporal's, by which the signal is of a time that has not come.
+func TestASuspensionOfATimeToComeNamesItsUser(t *testing.T) {
+	s := calledStage(t, true)
+	told := s.suspend("ada", "", time.Since(scheduled)+time.Hour)
+	assert.Regexp(t, `^by ada at \S+ through signal: upgrade$`, s.suspendedBy(*told))
+}
+
 // Neither a person who may patch CronJobs nor a writer to a Temporal that knows no callers can name a user as the suspender.
 func TestNobodyElseNamesTheUserWhoHasSuspended(t *testing.T) {
 	ada := schedule.Suspender{User: "ada", At: scheduled, Why: "upgrade"}

@@ -104,13 +104,15 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 		a.Events.on(object, event.Warning(event.SignalRefused, refused.Message))
 		return protocol.SetSuspendResult{}, refusedError(refused.Message, "%s", doingSuspend(request))
 	}
-	user := a.userOf(request.Caller)
-	who := &schedule.Suspender{By: request.Note.By, User: user, At: request.At, Why: request.Note.Note, Through: ledger.ThroughSignal}
 	if overtaken(annotations, request.At) {
 		if request.Suspend && found.suspended && a.wrote(annotations, request) {
-			found.answer.Suspender = who
+			found.answer.Suspender = a.suspender(request)
 		}
 		return found.answer, nil
+	}
+	// A time that has not come is made up: with it the object would take no other wish until then.
+	if now := a.Clock.Now(); request.At.After(now) {
+		request.At = now
 	}
 	if !request.Suspend && !request.Force && found.suspended {
 		// A resume leaves the object suspended where that is not what it takes back.
@@ -122,26 +124,23 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 	already := request.Suspend && found.suspended
 	result, err := a.patchSuspend(ctx, request, found.object.GetResourceVersion(), already)
 	if err == nil && !pause {
-		a.Events.on(object, signalAnswer(request, user, already))
+		a.Events.on(object, signalAnswer(request, a.userOf(request.Caller), already))
 	}
 	if err == nil && !pause && request.Suspend && !already {
-		result.Suspender = who
+		result.Suspender = a.suspender(request)
 	}
 	return result, err
 }
 
 // patchSuspend writes to the object as it was read. An object that is suspended already says on who has suspended it; an absent
-// note or sender removes an older one. A time that has not come is made up: with it the object would take no other wish
-// until then.
+// note or sender removes an older one.
 func (a *Activities) patchSuspend(
 	ctx context.Context, request protocol.SetSuspendRequest, resourceVersion string, already bool,
 ) (protocol.SetSuspendResult, error) {
-	object, heard := request.Object, request.At
-	if now := a.Clock.Now(); heard.After(now) {
-		heard = now
-	}
-	annotations := map[string]any{names.SuspendedAtAnnotation: heard.UTC().Format(time.RFC3339Nano)}
+	object, at := request.Object, request.At.UTC().Format(time.RFC3339Nano)
+	annotations := map[string]any{names.SuspendHeardAtAnnotation: at}
 	if !already {
+		annotations[names.SuspendedAtAnnotation] = at
 		annotations[names.SuspendedByAnnotation] = orNull(a.claimed(request))
 		annotations[names.SuspendNoteAnnotation] = orNull(request.Note.Note)
 	}
@@ -172,6 +171,13 @@ func (a *Activities) claimed(request protocol.SetSuspendRequest) string {
 	return clip.Text(cmp.Or(request.Note.By, a.userOf(request.Caller)), maxAnnotation)
 }
 
+// suspender is who has sent the request.
+func (a *Activities) suspender(request protocol.SetSuspendRequest) *schedule.Suspender {
+	return &schedule.Suspender{
+		By: request.Note.By, User: a.userOf(request.Caller), At: request.At, Why: request.Note.Note, Through: ledger.ThroughSignal,
+	}
+}
+
 // wrote reports whether an earlier attempt, whose answer was lost, has written the wish.
 func (a *Activities) wrote(annotations map[string]string, request protocol.SetSuspendRequest) bool {
 	return annotations[names.SuspendedAtAnnotation] == request.At.UTC().Format(time.RFC3339Nano) &&
@@ -186,7 +192,7 @@ const longestOvertaken = time.Minute
 // lost has written the wish, and a person may have taken it back since. An attempt that was given up may still write
 // when the next wish is carried out: without this a suspend of long ago could have the last word.
 func overtaken(annotations map[string]string, heard time.Time) bool {
-	last, err := time.Parse(time.RFC3339Nano, annotations[names.SuspendedAtAnnotation])
+	last, err := time.Parse(time.RFC3339Nano, annotations[names.SuspendHeardAtAnnotation])
 	ahead := last.Sub(heard)
 	return err == nil && ahead >= 0 && ahead <= longestOvertaken
 }

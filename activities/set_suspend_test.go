@@ -135,7 +135,7 @@ func TestAWishThatIsOvertakenBetweenReadAndWrite(t *testing.T) {
 			return false, nil, nil
 		}
 		resumed := helloCronJob()
-		resumed.Annotations = map[string]string{names.SuspendedAtAnnotation: scheduled.Add(time.Millisecond).Format(time.RFC3339Nano)}
+		resumed.Annotations = map[string]string{names.SuspendHeardAtAnnotation: scheduled.Add(time.Millisecond).Format(time.RFC3339Nano)}
 		return true, resumed, nil
 	})
 	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: scheduled}}

@@ -90,11 +90,13 @@ func TestTheStatusNamesTheUserWhereAdmissionStampsIt(t *testing.T) {
 // TestASuspendedJobSaysOnWhoHasSuspendedIt, whoever suspends it once more.
 func TestASuspendedJobSaysOnWhoHasSuspendedIt(t *testing.T) {
 	job := helloJob()
-	job.Spec.Suspend, job.Annotations = ptr.To(true), map[string]string{names.SuspendedByAnnotation: "ada"}
+	job.Spec.Suspend = ptr.To(true)
+	job.Annotations = map[string]string{names.SuspendedByAnnotation: "ada", names.SuspendedAtAnnotation: "2026-01-02T03:00:00Z"}
 	s := newStage(t, objects(job), nil)
 	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{
 		Kind: protocol.JobKind, Object: jobRef, Wish: protocol.Wish{Suspend: true, At: scheduled, Note: protocol.SignalNote{By: "bob"}},
 	})
 	assert.Equal(t, "ada", s.job(jobName).Annotations[names.SuspendedByAnnotation])
-	assert.Equal(t, "2026-01-02T03:04:00Z", s.job(jobName).Annotations[names.SuspendedAtAnnotation])
+	assert.Equal(t, "2026-01-02T03:00:00Z", s.job(jobName).Annotations[names.SuspendedAtAnnotation])
+	assert.Equal(t, "2026-01-02T03:04:00Z", s.job(jobName).Annotations[names.SuspendHeardAtAnnotation], "no earlier wish is carried out any more")
 }

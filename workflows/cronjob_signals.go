@@ -157,10 +157,8 @@ func (c *runningCronJob) suspend(ctx workflow.Context) {
 	case result.Overtaken:
 		c.isOvertaken(ctx)
 	case err == nil:
-		news := c.applyObject(ctx, result.Gone || result.Foreign, result.CronJobSpec)
-		// Of an attempt that is repeated the object does not tell whether it has suspended, or has found a suspension of the same claimed
-		// name. The spec of the latter is known.
-		if news && result.Suspender != nil {
+		c.applyObject(ctx, result.Gone || result.Foreign, result.CronJobSpec)
+		if result.Suspender != nil {
 			c.state = schedule.SuspendedBy(c.state, *result.Suspender)
 		}
 	case final(err):

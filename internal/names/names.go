@@ -44,10 +44,11 @@ const (
 
 	// SuspendedByAnnotation, SuspendedAtAnnotation and SuspendNoteAnnotation say on the object who suspended or resumed
 	// it by signal, when and why. Who is claimed: by the signal, and by anybody who may write the annotation. When is by Temporal's
-	// clock alone.
-	SuspendedByAnnotation = "ostinato.dev/suspend-claimed-by"
-	SuspendedAtAnnotation = "ostinato.dev/suspend-changed-at"
-	SuspendNoteAnnotation = "ostinato.dev/suspend-note"
+	// clock alone. SuspendHeardAtAnnotation is when the last signal was heard that was taken, also one that changed nothing.
+	SuspendedByAnnotation    = "ostinato.dev/suspend-claimed-by"
+	SuspendedAtAnnotation    = "ostinato.dev/suspend-changed-at"
+	SuspendNoteAnnotation    = "ostinato.dev/suspend-note"
+	SuspendHeardAtAnnotation = "ostinato.dev/suspend-heard-at"
 
 	// SuspendUserAnnotation and RunUserAnnotation are what deploy/components/who stamps: the user, as the
 	// API server knows it, who has changed spec.suspend of a CronJob, or who has made a Job for one.

@@ -118,9 +118,9 @@ type Suspender struct {
 }
 
 // Known returns the suspender that a workflow tells of, whose user a worker has believed, in place of what the object says, if that is
-// still a signal's suspension: a person who may write annotations can't put words into a user's mouth.
+// still the suspension of that signal: a person who may write annotations can't put words into a user's mouth.
 func (s Suspender) Known(told Suspender) Suspender {
-	if told.User == "" || s.Through != ledger.ThroughSignal {
+	if told.User == "" || s.Through != ledger.ThroughSignal || !told.At.Equal(s.At) {
 		return s
 	}
 	told.Through = ledger.ThroughSignal
@@ -184,10 +184,14 @@ func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ost
 	}
 	message, known := who.String(), who
 	known.By, known.User = "", cmp.Or(who.User, who.By)
-	if before := firstOf(read.Conditions, isSuspended); before != nil && before.LastTransitionTime.Equal(&condition.LastTransitionTime) {
-		// A field manager's time moves with each of its writes. A user whom the status names is still the one whom the object claims,
-		// though a workflow that begins anew does not know it.
-		if was := timeless(before.Message); message == "" || timeless(message) == was || timeless(known.String()) == was || who.claimedIn(was) {
+	if before := firstOf(read.Conditions, isSuspended); before != nil {
+		lasts := before.LastTransitionTime.Equal(&condition.LastTransitionTime)
+		// The time tells which signal that was. A field manager's time moves with each of its writes.
+		same := func(message string) bool {
+			return message == before.Message || lasts && who.Through != ledger.ThroughSignal && timeless(message) == timeless(before.Message)
+		}
+		// A user whom the status names is still the one whom the object claims, though a workflow that begins anew does not know it.
+		if lasts && message == "" || same(message) || same(known.String()) || who.claimedIn(before.Message) {
 			message = before.Message
 		}
 	}
@@ -201,7 +205,7 @@ func (s Suspender) claimedIn(was string) bool {
 		return false
 	}
 	s.User = "\x00"
-	claim, isClaim := strings.CutPrefix(timeless(s.String()), "by \x00 (")
+	claim, isClaim := strings.CutPrefix(s.String(), "by \x00 (")
 	return isClaim && strings.HasSuffix(was, " ("+claim)
 }
 

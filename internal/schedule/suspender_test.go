@@ -25,6 +25,8 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 	later := ada
 	later.At = at("11:00")
 	kubectl := schedule.Suspender{At: at("10:00"), Through: "kubectl-edit"}
+	kubectlLater := kubectl
+	kubectlLater.At = at("11:00")
 	suspended := suspendedStatus(at("10:01"), "Suspended", "")
 	long := strings.Repeat("x", 10_000)
 	for name, test := range map[string]struct {
@@ -49,7 +51,14 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 		"nothing tells any more": {suspended, suspendedStatus(at("10:01"), "Suspended", "as before"), schedule.Suspender{}, "as before"},
 		"nothing names another":  {suspended, suspendedStatus(at("09:01"), "Suspended", "of another"), schedule.Suspender{}, ""},
 		"its manager has written something else since": {
-			suspended, suspendedStatus(at("10:01"), "Suspended", ada.String()), later, ada.String(),
+			suspended, suspendedStatus(at("10:01"), "Suspended", kubectl.String()), kubectlLater, kubectl.String(),
+		},
+		"the same by a later signal": {suspended, suspendedStatus(at("10:01"), "Suspended", ada.String()), later, later.String()},
+		"a user who has claimed the same for an earlier suspension": {
+			suspended, suspendedStatus(at("10:01"), "Suspended", "by eve (claims to be ada) at 2016-05-19T10:00:00Z through signal: maintenance"), later, later.String(),
+		},
+		"a user of the same name who has suspended it before": {
+			suspended, suspendedStatus(at("10:01"), "Suspended", "by ada at 2016-05-19T10:00:00Z through signal: maintenance"), later, later.String(),
 		},
 		"a user of whom a new workflow knows no more": {
 			suspended, suspendedStatus(at("10:01"), "Suspended", "by ada at 2016-05-19T10:00:00Z through signal: maintenance"), ada,
@@ -61,6 +70,10 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 		},
 		"a user who has claimed another name than the object has": {
 			suspended, suspendedStatus(at("10:01"), "Suspended", "by eve (claims to be bob) at 2016-05-19T10:00:00Z through signal: maintenance"), ada, ada.String(),
+		},
+		"a user whom a restored status names": {
+			suspended, suspendedStatus(at("09:01"), "Suspended", "by eve (claims to be ada) at 2016-05-19T10:00:00Z through signal: maintenance"), ada,
+			"by eve (claims to be ada) at 2016-05-19T10:00:00Z through signal: maintenance",
 		},
 		"a user beside one who is known": {
 			suspended, suspendedStatus(at("10:01"), "Suspended", "by eve (claims to be ada) at 2016-05-19T10:00:00Z through signal: maintenance"),
@@ -155,7 +168,8 @@ func TestTheSuspenderIsForgottenWithTheSuspension(t *testing.T) {
 
 	signal := schedule.Suspender{By: "bob", At: at("09:20"), Through: ledger.ThroughSignal}
 	assert.Equal(t, signal, signal.Known(schedule.Suspender{By: "eve"}))
-	assert.Equal(t, schedule.Suspender{User: "ada", Through: ledger.ThroughSignal}, signal.Known(schedule.Suspender{User: "ada"}))
+	assert.Equal(t, schedule.Suspender{User: "ada", At: at("09:20"), Through: ledger.ThroughSignal}, signal.Known(schedule.Suspender{User: "ada", At: at("09:20")}))
+	assert.Equal(t, signal, signal.Known(schedule.Suspender{User: "ada", At: at("09:10")}), "of another suspension")
 	kubectl := schedule.Suspender{Through: "kubectl-edit"}
 	assert.Equal(t, kubectl, kubectl.Known(ada))
 }

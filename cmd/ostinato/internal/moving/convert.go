@@ -20,7 +20,7 @@ import (
 var dropped = []string{
 	"kubectl.kubernetes.io/last-applied-configuration",
 	names.MovedFromAnnotation, names.LastScheduleTimeAnnotation, names.SuspendedForMoveAnnotation,
-	names.SuspendedByAnnotation, names.SuspendedAtAnnotation, names.SuspendNoteAnnotation,
+	names.SuspendedByAnnotation, names.SuspendedAtAnnotation, names.SuspendNoteAnnotation, names.SuspendHeardAtAnnotation,
 	names.ObservedUIDAnnotation, names.ObservedGenerationAnnotation, names.NextScheduleTimeAnnotation, names.WorkflowAnnotation, names.StatusRevisionAnnotation,
 }
 
