@@ -110,6 +110,10 @@ func TestASuspensionOfATimeToComeNamesItsUser(t *testing.T) {
 	s := calledStage(t, true)
 	told := s.suspend("ada", "", time.Since(scheduled)+time.Hour)
 	assert.Regexp(t, `^by ada at \S+ through signal: upgrade$`, s.suspendedBy(*told))
+
+	s = calledStage(t, true)
+	ahead := time.Since(scheduled) + time.Second
+	assert.Equal(t, s.suspend("ada", "", ahead), s.suspend("ada", "", ahead), "an attempt whose answer was lost is repeated")
 }
 
 // Neither a person who may patch CronJobs nor a writer to a Temporal that knows no callers can name a user as the suspender.

@@ -110,8 +110,8 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 		}
 		return found.answer, nil
 	}
-	// A time that has not come is made up: with it the object would take no other wish until then.
-	if now := a.Clock.Now(); request.At.After(now) {
+	// A time that has not come, clocks apart, is made up: with it the object would take no other wish until then.
+	if now := a.Clock.Now(); request.At.After(now.Add(maxAhead)) {
 		request.At = now
 	}
 	if !request.Suspend && !request.Force && found.suspended {
