@@ -131,7 +131,7 @@ func (s Suspender) Known(told Suspender) Suspender {
 func SuspendedBy(state State, who Suspender) State {
 	if state.Suspension.lasts() {
 		who.By, who.User, who.Why = clip.Message(who.By), clip.Message(who.User), clip.Message(who.Why)
-		state.Suspension.Suspender = who
+		state.Suspension.Suspender, state.PausedWhy = who, ""
 	}
 	return state
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -172,4 +173,15 @@ func TestTheSuspenderIsForgottenWithTheSuspension(t *testing.T) {
 	assert.Equal(t, signal, signal.Known(schedule.Suspender{User: "ada", At: at("09:10")}), "of another suspension")
 	kubectl := schedule.Suspender{Through: "kubectl-edit"}
 	assert.Equal(t, kubectl, kubectl.Known(ada))
+}
+
+// The workflow has not heard of the resume between the two.
+func TestASignalSuspendsWhatFailuresHadSuspended(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *", pauseAfter(1)), at("09:15")).at(at("09:30")).runs(jobFailed).at(at("11:00"))
+	assert.Contains(t, c.told(ostinatov1.ConditionSuspended), "PausedAfterFailures")
+	again := c.spec
+	again.Generation += 2
+	state := schedule.SuspendedBy(schedule.SpecChanged(c.state, c.spec, again, at("11:01")), schedule.Suspender{User: "ada", At: at("11:01")})
+	conditions := schedule.Decide(state, again, at("11:01")).Next.Conditions
+	assert.Equal(t, "Suspended", meta.FindStatusCondition(conditions, ostinatov1.ConditionSuspended).Reason)
 }
