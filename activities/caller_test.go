@@ -177,12 +177,14 @@ func TestAStartNamesTheCallerThatIsBelieved(t *testing.T) {
 	}
 }
 
-func TestABackfillNamesTheCallerThatIsBelieved(t *testing.T) {
-	for believes, want := range map[bool]string{true: "ada", false: ""} {
-		result := must[protocol.FindRunsResult](calledStage(t, believes), protocol.FindRunsActivity, protocol.FindRunsRequest{
-			CronJob: cronJobRef, Backfill: true, Caller: "ada",
-		})
-		assert.Equal(t, want, result.User)
+func TestALookSaysWhetherCallersAreBelieved(t *testing.T) {
+	for _, believes := range []bool{true, false} {
+		for _, backfill := range []bool{true, false} {
+			result := must[protocol.FindRunsResult](calledStage(t, believes), protocol.FindRunsActivity, protocol.FindRunsRequest{
+				CronJob: cronJobRef, Backfill: backfill,
+			})
+			assert.Equal(t, believes, result.CallerHeader)
+		}
 	}
 }
 

@@ -39,8 +39,8 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	}
 	if request.Backfill {
 		_, result.Refused = steering.Accepts(a.AcceptSignals, cronJob.Annotations, steering.Backfill)
-		result.User = a.userOf(request.Caller)
 	}
+	result.CallerHeader = a.CallerHeader
 	result.Overtaken = !request.All && request.Basis.Overtakes(cronJob.Status)
 	if request.Backfill || result.Overtaken {
 		return result, nil

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -94,7 +95,7 @@ func TestTheHeaderOfASignalNamesAUser(t *testing.T) {
 		"text that runs leftward": {"kubernetes:\u202eada", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := newHeadedKube(t, test.caller, false)
+			k := newHeadedKube(t, test.caller, true)
 			k.signal(5*time.Second, protocol.TriggerSignal, nil)
 			k.signal(8*time.Second, protocol.SuspendSignal, nil)
 			k.updateOf(protocol.TriggerUpdate, 11*time.Second)
@@ -102,13 +103,11 @@ func TestTheHeaderOfASignalNamesAUser(t *testing.T) {
 			k.runUntil(2*time.Minute, cron("0 * * * *", allow))
 			var callers []string
 			for _, request := range k.requests {
-				if request.Start != nil && request.Start.Manual && request.Start.Backfill == 0 {
-					callers = append(callers, request.Start.Caller)
-				} else if request.Backfill {
-					callers = append(callers, request.Caller)
+				if start := request.Start; start != nil && start.Manual {
+					callers = append(callers, start.Caller+start.User)
 				}
 			}
-			expectList(t, "callers of a signal, an update and a backfill", callers, test.want, test.want, test.want)
+			expectList(t, "callers of a signal, an update and a backfill", callers, test.want, test.want, clip.Message(test.want))
 			assert.Equal(t, test.want, k.suspends[0].Caller)
 		})
 	}

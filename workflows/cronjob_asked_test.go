@@ -28,7 +28,6 @@ type cronJobRequest struct {
 	All     bool
 	// Backfill asks whether the object takes a backfill.
 	Backfill  bool
-	Caller    string
 	Suspender schedule.Suspender
 }
 
@@ -43,6 +42,7 @@ type cronJobResult struct {
 	Refused      *protocol.Refusal
 	NoBackfill   string
 	User         string
+	Believes     bool
 	Ended        []schedule.Finished
 	Running      []schedule.Run
 	Children     []protocol.StartedJob
@@ -67,7 +67,7 @@ func asked(request any) cronJobRequest {
 			Suspender: r.Suspender,
 		}
 	case protocol.FindRunsRequest:
-		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Look: r.Look, All: r.All, Backfill: r.Backfill, Caller: r.Caller}
+		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Look: r.Look, All: r.All, Backfill: r.Backfill}
 	}
 	return cronJobRequest{}
 }
@@ -93,7 +93,7 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 		r, err := answer(ctx, asked(request))
 		return protocol.FindRunsResult{
 			Answer: protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
-			Behind: r.Behind, Ended: r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found, Refused: r.NoBackfill, User: r.User,
+			Behind: r.Behind, Ended: r.Ended, Running: r.Running, Children: r.Children, Created: r.Created, Status: r.Found, Refused: r.NoBackfill, CallerHeader: r.Believes,
 		}, err
 	})
 }

@@ -54,7 +54,7 @@ func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.Backfil
 		return answer, cmp.Or(err, refusedBackfill(why))
 	}
 	dropped := c.dropped
-	question := protocol.FindRunsRequest{CronJob: c.reference, Basis: c.state.Basis, Backfill: true, Caller: callerOf(ctx)}
+	question := protocol.FindRunsRequest{CronJob: c.reference, Basis: c.state.Basis, Backfill: true}
 	result, err := perform(ctx, takesBackfill, "ask "+c.reference.Name+" for a backfill", question, callOptions{})
 	switch {
 	case err != nil:
@@ -75,13 +75,16 @@ func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.Backfil
 		c.asked = append(c.asked, func(time.Time) { c.state = schedule.CancelBackfills(c.state) })
 		return answer, nil
 	}
-	spec, found := c.spec, c.times(ctx, asked)
+	spec, found, user := c.spec, c.times(ctx, asked), ""
+	if result.CallerHeader {
+		user = callerOf(ctx)
+	}
 	if mistake := c.whyNot(asked, found); mistake != "" {
 		return answer, refusedBackfill(mistake)
 	}
 	if !asked.DryRun {
 		c.asked = append(c.asked, func(now time.Time) {
-			c.state = schedule.AddBackfill(c.state, spec, asked, result.User, found.Times, now)
+			c.state = schedule.AddBackfill(c.state, spec, asked, user, found.Times, now)
 		})
 		c.askedBackfills = append(c.askedBackfills, found.Times)
 	}

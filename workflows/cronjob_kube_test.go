@@ -114,12 +114,13 @@ func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cron
 			return *result, err
 		}
 	}
-	var result cronJobResult
+	result := cronJobResult{Believes: k.believes}
 	if k.gone {
 		return cronJobResult{Gone: true}, nil
 	}
 	if request.Backfill {
-		return cronJobResult{NoBackfill: k.noBackfill, User: k.userOf(request.Caller)}, nil
+		result.NoBackfill = k.noBackfill
+		return result, nil
 	}
 	if !request.All && request.Basis.Overtakes(k.status) {
 		return cronJobResult{Overtaken: true}, nil

@@ -135,6 +135,9 @@ func (c *runningCronJob) applyObject(ctx workflow.Context, gone bool, spec *sche
 // takeFound takes in the runs that were looked up.
 func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRunsResult) {
 	c.applyObject(ctx, result.Gone, result.CurrentSpec)
+	if result.CallerHeader {
+		c.state = schedule.BelieveCallers(c.state)
+	}
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}

@@ -119,8 +119,6 @@ type FindRunsRequest struct {
 	Reset bool `json:"reset,omitempty"`
 	// Backfill asks whether the CronJob takes a backfill, and nothing else.
 	Backfill bool `json:"backfill,omitempty"`
-	// Caller is the user that names.CallerHeader names as who asks for it.
-	Caller string `json:"caller,omitempty"`
 }
 
 // FindRunsResult says what there is.
@@ -141,8 +139,8 @@ type FindRunsResult struct {
 	Status  *ostinatov1.CronJobStatus `json:"status,omitempty"`
 	// Refused is why the CronJob takes no backfill, where Backfill asks; empty if it does.
 	Refused string `json:"refused,omitempty"`
-	// User is the request's Caller, if the worker believes it.
-	User string `json:"user,omitempty"`
+	// CallerHeader says that the worker believes names.CallerHeader.
+	CallerHeader bool `json:"callerHeader,omitempty"`
 }
 
 // StartedJob is a Job that was created for a run.

@@ -33,6 +33,18 @@ func RecoverJobs(state State, jobs []RecoveredJob) State {
 	return p.state
 }
 
+// BelieveCallers returns the state after an activity that believes names.CallerHeader has looked for Jobs. It may have found that of a
+// trigger whose create has had no answer.
+func BelieveCallers(state State) State {
+	p := begin(state, Spec{}, time.Time{})
+	for index := range p.state.Triggers {
+		if trigger := &p.state.Triggers[index]; !trigger.Unclear.IsZero() {
+			trigger.User = cmp.Or(trigger.User, trigger.Caller)
+		}
+	}
+	return p.state
+}
+
 // Knows reports whether the state knows the run's Job.
 func (s State) Knows(run Run) bool {
 	return s.activeIndex(run) >= 0 ||

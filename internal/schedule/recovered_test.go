@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/ledger"
@@ -153,6 +154,34 @@ func TestAJobThatAPersonHasMadeIsNoRunOfAnothers(t *testing.T) {
 			if len(c.state.Triggers)+len(c.state.Backfills) != 1 {
 				t.Errorf("what was asked for waits no longer: %+v", c.state.Ledger.Entries)
 			}
+		})
+	}
+}
+
+// A create may have had no answer, and the Job be found by a look.
+func TestTheJobOfATriggerThatIsFoundNamesItsCaller(t *testing.T) {
+	for name, test := range map[string]struct {
+		sent, believes bool
+		user           string
+	}{
+		"a caller who is believed":      {true, true, "ada"},
+		"one who is not":                {true, false, ""},
+		"a trigger that was never sent": {false, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 * * * *"), at("09:15")).at(at("09:30"))
+			request := schedule.TriggerRequest{Asked: ledger.Asked{By: "oncall", Through: ledger.ThroughSignal}, Caller: "ada"}
+			plan := schedule.Decide(schedule.AddTrigger(c.state, request, at("09:40")), c.spec, at("09:40"))
+			state := plan.Next
+			if test.sent {
+				state = schedule.Apply(plan, schedule.Report{Unclear: true}, at("09:40"))
+			}
+			if test.believes {
+				state = schedule.BelieveCallers(state)
+			}
+			found := schedule.Run{Name: plan.Start.Name, UID: "uid", Scheduled: at("09:40"), Started: at("09:40"), Manual: true}
+			rows := schedule.Decide(schedule.RecoverJobs(state, []schedule.RecoveredJob{{Run: found}}), c.spec, at("09:41")).Next.Rows()
+			assert.Equal(t, ledger.Asked{By: "oncall", User: test.user, Through: ledger.ThroughSignal}, rows[len(rows)-1].Asked)
 		})
 	}
 }
