@@ -42,8 +42,8 @@ func (o outcome) brokenOff() bool {
 func (o outcome) Repeatable() bool {
 	// The status of a CronJob of batch/v1 does not say what a lost task has heard of a suspension amid its write.
 	unsaid := o.scenario.Native && slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Within && s.Called == "suspend" })
-	// The number of a backfill, which names its Jobs, is the time.
-	return len(o.backfills) == 0 && !unsaid && !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && (s.Fault.trait().requests || s.Fault.trait().forgets) })
+	// The number of what an update asks for, which names its Jobs, is the time at which the workflow takes it.
+	return len(o.backfills)+o.updates == 0 && !unsaid && !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && (s.Fault.trait().requests || s.Fault.trait().forgets) })
 }
 
 func (o outcome) Effects() int    { return o.effects }
