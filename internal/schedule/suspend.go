@@ -179,8 +179,9 @@ func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ost
 	if condition == nil {
 		return status
 	}
-	if condition.Reason == conditionReasonPaused {
-		who = Suspender{At: condition.LastTransitionTime.Time, Through: throughFailures, Why: pausedWhy(condition.Message)}
+	// The object says which failures those were: a request may make up others.
+	if condition.Reason == conditionReasonPaused && who.Through == ledger.ThroughSignal && who.By == throughFailures {
+		who.By, who.Through = "", throughFailures
 	}
 	message, known := who.String(), who
 	known.By, known.User = "", cmp.Or(who.User, who.By)

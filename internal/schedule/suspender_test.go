@@ -26,6 +26,7 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 	later := ada
 	later.At = at("11:00")
 	kubectl := schedule.Suspender{At: at("10:00"), Through: "kubectl-edit"}
+	failures := schedule.Suspender{By: "pauseAfterFailures", At: at("10:00"), Through: ledger.ThroughSignal, Why: "2 runs in a row have failed"}
 	kubectlLater := kubectl
 	kubectlLater.At = at("11:00")
 	suspended := suspendedStatus(at("10:01"), "Suspended", "")
@@ -91,9 +92,12 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 			suspended, suspendedStatus(at("09:01"), "Suspended", ada.String()), later, later.String(),
 		},
 		"failures": {
-			suspendedStatus(at("10:01"), "PausedAfterFailures", "2 runs in a row have failed"), ostinatov1.CronJobStatus{}, ada,
-			"at 2016-05-19T10:01:00Z through pauseAfterFailures: 2 runs in a row have failed",
+			suspendedStatus(at("10:01"), "PausedAfterFailures", "2 runs in a row have failed"), ostinatov1.CronJobStatus{}, failures,
+			"at 2016-05-19T10:00:00Z through pauseAfterFailures: 2 runs in a row have failed",
 		},
+		"failures that the object does not tell of":  {suspendedStatus(at("10:01"), "PausedAfterFailures", "by root"), ostinatov1.CronJobStatus{}, ada, ada.String()},
+		"failures of which nothing tells":            {suspendedStatus(at("10:01"), "PausedAfterFailures", "by root"), ostinatov1.CronJobStatus{}, schedule.Suspender{}, ""},
+		"failures that a person claims to have been": {suspended, ostinatov1.CronJobStatus{}, failures, failures.String()},
 		"long claims": {
 			suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{By: long, Through: long, Why: long},
 			"by " + long[:253] + "... (claimed) through " + long[:253] + "...: " + long[:253] + "...",
@@ -142,13 +146,13 @@ func TestAResumeTakesBackWhatItNames(t *testing.T) {
 
 // TestWhyFailuresHaveSuspendedIsReadFromTheStatus: no more of it with each start from the object.
 func TestWhyFailuresHaveSuspendedIsReadFromTheStatus(t *testing.T) {
+	const why = "1 runs in a row have failed, the last of them hello-24394200 (); set spec.suspend to false to go on"
 	c := newCluster(t, cronSpec("0 * * * *", pauseAfter(1)), at("09:15")).at(at("09:30")).runs(jobFailed)
 	for range 3 {
-		c.status = schedule.StatusSuspendedBy(c.status, ostinatov1.CronJobStatus{}, schedule.Suspender{})
+		c.status = schedule.StatusSuspendedBy(c.status, ostinatov1.CronJobStatus{}, schedule.Suspender{By: "pauseAfterFailures", Through: ledger.ThroughSignal, Why: why})
 		c = restored(t, c.spec, at("09:15"), c.status, c.ended).at(at("11:00"))
 	}
-	assert.Equal(t, "True PausedAfterFailures 1 runs in a row have failed, the last of them hello-24394200 (); set spec.suspend to false to go on",
-		c.told(ostinatov1.ConditionSuspended))
+	assert.Equal(t, "True PausedAfterFailures "+why, c.told(ostinatov1.ConditionSuspended))
 }
 
 // Who has suspended by signal counts while the suspension lasts, and where the object says that a signal's does.
