@@ -54,13 +54,28 @@ func (f *CronJobs) Vanish(namespace, name string) error {
 // works on them; lists are atomic to it, since it has no schema. Resource versions are as
 // they are given.
 func NewCronJobs(objects ...*ostinatov1.CronJob) *CronJobs {
+	scheme := schemeOfCronJobs()
+	decoder := serializer.NewCodecFactory(scheme).UniversalDecoder()
+	return cronJobsOn(clienttesting.NewFieldManagedObjectTracker(scheme, decoder, managedfields.NewDeducedTypeConverter()), objects)
+}
+
+// NewUnmanagedCronJobs returns a client that is faster, and leaves managed fields as they are given. Server-side apply does not work on
+// its objects.
+func NewUnmanagedCronJobs(objects ...*ostinatov1.CronJob) *CronJobs {
+	scheme := schemeOfCronJobs()
+	return cronJobsOn(clienttesting.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder()), objects)
+}
+
+func schemeOfCronJobs() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.Unversioned)
 	if err := ostinatov1.AddToScheme(scheme); err != nil {
 		panic(err)
 	}
-	decoder := serializer.NewCodecFactory(scheme).UniversalDecoder()
-	tracker := clienttesting.NewFieldManagedObjectTracker(scheme, decoder, managedfields.NewDeducedTypeConverter())
+	return scheme
+}
+
+func cronJobsOn(tracker clienttesting.ObjectTracker, objects []*ostinatov1.CronJob) *CronJobs {
 	for _, object := range objects {
 		if err := tracker.Add(object); err != nil {
 			panic(err)
