@@ -52,9 +52,11 @@ func (c *cluster) makeAgain() (old *ostinatov1.CronJob) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.namespace, Name: c.name, UID: types.UID(fmt.Sprintf("%s-cron-uid-%d", c.name, c.made[c.name])), Generation: 1,
 			ResourceVersion: c.next(), CreationTimestamp: metav1.NewTime(time.Now().UTC().Truncate(time.Second)), Annotations: old.Annotations,
+			ManagedFields: writtenBy(creator),
 		},
 		Spec: old.Spec,
 	}
+	c.suspendedBy(&ostinatov1.CronJob{}, again, creator)
 	must(c.cronJobs.Appear(again))
 	c.note(taken{what: "made"})
 	c.note(taken{what: "edit"})

@@ -22,6 +22,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 	k8sfake "ostinato.dev/ostinato/internal/testing/fake"
@@ -72,6 +73,11 @@ type cluster struct {
 	requests []*asked
 	// onCreate is told of each Job that is created.
 	onCreate func(*batchv1.Job)
+	// suspension is the one in force; nil while the CronJob runs.
+	suspension *suspension
+	// said are the conditions Suspended of the statuses that were written, rows are all their rows.
+	said []said
+	rows map[row]bool
 }
 
 // taken is something that has happened at the API server.
@@ -104,17 +110,18 @@ func newCluster(namespace, name string, spec ostinatov1.CronJobSpec, notes map[s
 	}}
 	c := &cluster{
 		namespace: namespace, name: name, kubernetes: fake.NewClientset(),
-		cronJobs: k8sfake.NewCronJobs(&ostinatov1.CronJob{
+		cronJobs: k8sfake.NewUnmanagedCronJobs(&ostinatov1.CronJob{
 			TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind},
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: name, UID: types.UID(name + "-cron-uid"), Generation: 1, ResourceVersion: "1", CreationTimestamp: metav1.Now().Rfc3339Copy(),
-				Annotations: notes,
+				Annotations: notes, ManagedFields: writtenBy(creator),
 			},
 			Spec: spec,
 		}),
 		objects:  clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
 		made:     map[string]int{},
 		revision: 1,
+		rows:     map[row]bool{},
 	}
 	cronJobs := c.cronJobs.ReactionChain
 	c.kubernetes.PrependReactor("*", "*", c.serve(clienttesting.ObjectReaction(c.objects)))
@@ -245,7 +252,11 @@ func (c *cluster) took(action clienttesting.Action, before *ostinatov1.CronJob, 
 		if schedule.SpecOf(after).Digest() != schedule.SpecOf(before).Digest() {
 			after.Generation++
 		}
+		c.suspendedBy(before, after, k8s.CronJobFieldManager)
 		c.become(after)
+		if action.GetSubresource() == "status" {
+			c.says(after.Status)
+		}
 		return c.stored()
 	case resource == "jobs" && action.GetVerb() == "create":
 		job := object.(*batchv1.Job)
@@ -335,9 +346,10 @@ func (c *cluster) editMeanwhile(change func(*ostinatov1.CronJobSpec), done func(
 }
 
 func (c *cluster) change(change func(*ostinatov1.CronJobSpec)) {
-	edited := c.stored()
+	before, edited := c.stored(), c.stored()
 	change(&edited.Spec)
 	edited.Generation++
+	c.suspendedBy(before, edited, editor)
 	c.become(edited)
 }
 

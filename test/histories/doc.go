@@ -6,5 +6,6 @@
 //
 // What is not lost is Temporal's: the workflow tasks that were completed, and the results of activities that were recorded. The part of
 // Temporal is played by package play, that of the bridge by bridge_test.go. Workflow and activities are the real ones. What must hold
-// is judged by the API server's objects and by what the workflow answers (outcomes_test.go, holds_test.go).
+// is judged by the API server's objects and by what the workflow answers (outcomes_test.go, holds_test.go): also whom rows and conditions
+// name (names_test.go, suspensions_test.go).
 package histories

@@ -27,6 +27,9 @@ func drawFault(t *rapid.T, s scenario) (drawn []step) {
 	if rapid.IntRange(0, 11).Draw(t, "triggers") == 11 {
 		return []step{faulty(at, drawOfTriggers(t)), {At: at + time.Second, Does: "trigger"}}
 	}
+	if !s.Believes && rapid.IntRange(0, 11).Draw(t, "forges") == 11 {
+		return []step{{At: at, Does: "suspend"}, faulty(at+30*time.Second, forges{})}
+	}
 	draw := rapid.SampledFrom([]func(*rapid.T, int) fault{
 		drawRestore, drawReset, drawEtcd, drawAnew, drawAnswers, drawAnswers, drawAnswers, drawLate, drawSlow, drawDeaf, drawStill, drawRemade,
 	}).Draw(t, "fault")

@@ -45,6 +45,8 @@ type backup struct {
 	cronJob  *ostinatov1.CronJob
 	jobs     []batchv1.Job
 	revision int
+	// suspension is the one that was in force.
+	suspension *suspension
 }
 
 func (c *cluster) backedUp() backup {
@@ -54,7 +56,7 @@ func (c *cluster) backedUp() backup {
 	for i := range all {
 		all[i] = *all[i].DeepCopy()
 	}
-	return backup{c.stored(), all, c.revision}
+	return backup{c.stored(), all, c.revision, c.suspension}
 }
 
 // restored has the objects be what they were.
@@ -74,7 +76,7 @@ func (c *cluster) restored(to backup, since time.Time) {
 	} else {
 		must(c.cronJobs.Become(to.cronJob.DeepCopy()))
 	}
-	c.revision = to.revision
+	c.revision, c.suspension = to.revision, to.suspension
 	c.note(taken{what: "restore", since: since.UTC()})
 	c.note(taken{what: "edit"})
 }

@@ -26,7 +26,7 @@ func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outc
 		w.beside.Wait()
 		o = outcome{
 			scenario: s, account: w.record, effects: w.effects, failure: failure, taken: w.cluster.taken, sent: w.cluster.requests,
-			jobs: w.cluster.jobs(), status: w.cluster.stored().Status, begin: w.begin,
+			jobs: w.cluster.jobs(), status: w.cluster.stored().Status, begin: w.begin, said: w.cluster.said, rows: w.cluster.rows,
 		}
 	})
 	return o

@@ -18,7 +18,7 @@ const (
 
 // steering finds signals that were not heard in time, and writes of spec.suspend that no signal asks for.
 func (o outcome) steering() (wrong []string) {
-	for i, signal := range o.signals {
+	for i, signal := range o.steers() {
 		until := o.patience(signal.at)
 		heard := slices.ContainsFunc(o.taken, func(one taken) bool {
 			return one.what == "heard" && !one.at.Before(signal.at) && !one.at.After(until)
@@ -79,7 +79,7 @@ func (o outcome) steered(write taken) bool {
 			since = at
 		}
 	}
-	return slices.ContainsFunc(o.signals, func(signal steered) bool {
+	return slices.ContainsFunc(o.steers(), func(signal request) bool {
 		heard := slices.ContainsFunc(o.taken, func(one taken) bool {
 			return one.what == "heard" && !one.at.Before(signal.at) && one.at.Before(since)
 		})

@@ -63,7 +63,7 @@ func losses() []scenario {
 			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
 			Steps: []step{
 				{At: 32 * time.Minute, Does: "trigger"}, faulty(35*time.Minute, temporalRestored{4 * time.Minute}),
-				faulty(35*time.Minute+500*time.Millisecond, backfills{From: 20 * time.Minute, Parallelism: 1}),
+				faulty(35*time.Minute+500*time.Millisecond, backfills{Since: 20 * time.Minute, Parallelism: 1}),
 			},
 		},
 		{
@@ -78,7 +78,7 @@ func losses() []scenario {
 			Begins: at("09:59:30"), Lasts: 9 * time.Minute, Courses: []course{{Takes: 7 * time.Minute}},
 			Steps: []step{
 				{At: 34500 * time.Millisecond, Does: "outage"}, {At: 210500 * time.Millisecond, Does: "delete"},
-				faulty(34500*time.Millisecond, backfills{From: 36 * time.Minute, To: 32 * time.Minute, Parallelism: 1, Overlap: batchv1.AllowConcurrent}),
+				faulty(34500*time.Millisecond, backfills{Since: 36 * time.Minute, To: 32 * time.Minute, Parallelism: 1, Overlap: batchv1.AllowConcurrent}),
 				faulty(214500*time.Millisecond, cancels{}),
 			},
 		},

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/histories/play"
 )
@@ -18,13 +19,15 @@ const backfiller = "backfiller"
 
 // backfills asks to run the times from so long ago to so long ago.
 type backfills struct {
-	From, To    time.Duration
+	Since, To   time.Duration
 	Parallelism int
 	Overlap     batchv1.ConcurrencyPolicy
+	// From says who sends it; the claim is always that of backfiller.
+	From sender
 }
 
 func (b backfills) String() string {
-	return fmt.Sprintf("a backfill from %s to %s ago, %d at once, overlap %q", b.From, b.To, b.Parallelism, b.Overlap)
+	return fmt.Sprintf("a backfill from %s to %s ago, %d at once, overlap %q%s", b.Since, b.To, b.Parallelism, b.Overlap, b.From)
 }
 func (b backfills) trait() trait { return trait{} }
 
@@ -39,11 +42,15 @@ type sentBackfill struct {
 func (b backfills) plan(w *world, at time.Time) {
 	w.agenda.Plan(at, func() {
 		now := time.Now().UTC().Truncate(time.Second)
-		sent := &sentBackfill{at: time.Now(), from: now.Add(-b.From), to: now.Add(-b.To)}
-		w.record.backfills = append(w.record.backfills, sent)
-		w.tell(play.Signal{Name: protocol.BackfillUpdate, Update: true, Answered: sent.answered, Argument: protocol.BackfillRequest{
-			From: sent.from, To: sent.to, Parallelism: b.Parallelism, Overlap: b.Overlap, By: backfiller,
-		}})
+		sent := &sentBackfill{at: time.Now(), from: now.Add(-b.Since), to: now.Add(-b.To)}
+		from := b.From
+		from.claims = backfiller
+		asked := w.asks(protocol.BackfillUpdate, ledger.ThroughUpdate, from, sent)
+		w.tell(play.Signal{
+			Name: protocol.BackfillUpdate, Update: true, Answered: sent.answered, Header: from.header(), Argument: protocol.BackfillRequest{
+				From: sent.from, To: sent.to, Parallelism: b.Parallelism, Overlap: b.Overlap, By: from.claims, Note: asked.note,
+			},
+		})
 	})
 }
 
@@ -68,15 +75,19 @@ func (cancels) plan(w *world, at time.Time) {
 }
 
 // overlaps is a trigger that asks for a policy.
-type overlapping struct{ Overlap batchv1.ConcurrencyPolicy }
+type overlapping struct {
+	Overlap batchv1.ConcurrencyPolicy
+	From    sender
+}
 
-func (o overlapping) String() string { return fmt.Sprintf("a trigger with overlap %s", o.Overlap) }
-func (o overlapping) trait() trait   { return trait{} }
+func (o overlapping) String() string {
+	return fmt.Sprintf("a trigger with overlap %s%s", o.Overlap, o.From)
+}
+func (o overlapping) trait() trait { return trait{} }
 
 func (o overlapping) plan(w *world, at time.Time) {
 	w.agenda.Plan(at, func() {
-		w.record.triggers++
-		w.tell(play.Signal{Name: protocol.TriggerSignal, Argument: map[string]string{"overlap": string(o.Overlap)}})
+		w.signals(protocol.TriggerSignal, o.From, map[string]string{"overlap": string(o.Overlap)})
 	})
 }
 
@@ -84,7 +95,7 @@ func (o overlapping) plan(w *world, at time.Time) {
 func drawManual(t *rapid.T, at time.Duration, spec ostinatov1.CronJobSpec) []step {
 	switch rapid.SampledFrom([]string{"backfill", "backfill", "backfill and cancel", "overlap"}).Draw(t, "asks for") {
 	case "overlap":
-		return []step{faulty(at, overlapping{rapid.SampledFrom(policies).Draw(t, "overlap")})}
+		return []step{faulty(at, overlapping{Overlap: rapid.SampledFrom(policies).Draw(t, "overlap")})}
 	case "backfill and cancel":
 		later := rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, 3 * time.Minute}).Draw(t, "cancelled after")
 		return []step{faulty(at, drawBackfill(t, spec)), faulty(at+later, cancels{})}
@@ -95,7 +106,7 @@ func drawManual(t *rapid.T, at time.Duration, spec ostinatov1.CronJobSpec) []ste
 func drawBackfill(t *rapid.T, spec ostinatov1.CronJobSpec) backfills {
 	from := time.Duration(rapid.IntRange(5, 40).Draw(t, "from")) * time.Minute
 	drawn := backfills{
-		From: from, To: from - time.Duration(rapid.IntRange(1, 5*int(from/(5*time.Minute))).Draw(t, "for"))*time.Minute,
+		Since: from, To: from - time.Duration(rapid.IntRange(1, 5*int(from/(5*time.Minute))).Draw(t, "for"))*time.Minute,
 		Overlap: rapid.SampledFrom(append(policies, "", "", "")).Draw(t, "overlap"), Parallelism: 1,
 	}
 	if drawn.Overlap == batchv1.AllowConcurrent || drawn.Overlap == "" && spec.ConcurrencyPolicy == batchv1.AllowConcurrent && spec.MaxConcurrent == nil {
@@ -122,7 +133,8 @@ func (o outcome) backfilled() (wrong []string) {
 	asked, rows, jobs := map[time.Time]int{}, map[time.Time]int{}, map[time.Time]int{}
 	// known are those whose rows nothing has taken away.
 	known := map[time.Time]int{}
-	for _, sent := range o.backfills {
+	for _, one := range o.requestsOf(ledger.ThroughUpdate, protocol.BackfillUpdate) {
+		sent := one.backfill
 		for _, at := range sent.times {
 			asked[at.UTC()]++
 			if !sent.refused && !slices.ContainsFunc(o.forgot, sent.at.Before) && (o.made().Equal(o.begin) || o.made().Before(sent.at) && len(o.restores()) == 0) {
@@ -135,7 +147,7 @@ func (o outcome) backfilled() (wrong []string) {
 			continue
 		}
 		for at := range asked {
-			if !at.Before(entry.Scheduled) && !at.After(entry.Last()) {
+			if o.isBackfilled(entry, at) {
 				rows[at]++
 			}
 		}
@@ -164,4 +176,12 @@ func (o outcome) backfilled() (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// isBackfilled reports whether the row of a backfill is about a time: a stretch is about times of one backfill.
+func (o outcome) isBackfilled(entry ledger.Entry, at time.Time) bool {
+	return entry.Covers(at) && slices.ContainsFunc(o.requestsOf(ledger.ThroughUpdate, protocol.BackfillUpdate), func(one request) bool {
+		has := func(at time.Time) bool { return slices.ContainsFunc(one.backfill.times, at.Equal) }
+		return has(at) && has(entry.Scheduled) && has(entry.Last())
+	})
 }

@@ -85,6 +85,7 @@ func (c *cluster) patchesNative(patch []byte, ofStatus bool) (*batchv1.CronJob, 
 	if schedule.SpecOf(after).Digest() != schedule.SpecOf(before).Digest() {
 		after.Generation++
 	}
+	c.suspendedBy(before, after, k8s.CronJobFieldManager)
 	c.become(after)
 	if c.effects++; c.effects == c.loses {
 		c.lost = true

@@ -15,6 +15,7 @@ import (
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -31,6 +32,8 @@ type outcome struct {
 	jobs    []batchv1.Job
 	status  ostinatov1.CronJobStatus
 	begin   time.Time
+	said    []said
+	rows    map[row]bool
 }
 
 // brokenOff reports whether the workflow has lost its memory, so that its ledger does not have all outcomes.
@@ -43,7 +46,7 @@ func (o outcome) Repeatable() bool {
 	// The status of a CronJob of batch/v1 does not say what a lost task has heard of a suspension amid its write.
 	unsaid := o.scenario.Native && slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Within && s.Called == "suspend" })
 	// The number of what an update asks for, which names its Jobs, is the time at which the workflow takes it.
-	return len(o.backfills)+o.updates == 0 && !unsaid && !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && (s.Fault.trait().requests || s.Fault.trait().forgets) })
+	return len(o.requestsOf(ledger.ThroughUpdate, protocol.TriggerUpdate, protocol.BackfillUpdate)) == 0 && !unsaid && !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && (s.Fault.trait().requests || s.Fault.trait().forgets) })
 }
 
 func (o outcome) Effects() int    { return o.effects }
@@ -109,7 +112,7 @@ func (o outcome) Mistakes() []string {
 	if o.failure != "" {
 		return []string{o.failure}
 	}
-	return slices.Concat(o.runTwice(), o.overlaps(), o.wrongDeletes(), o.wrongCreates(), o.accounts(), o.contradictions(), o.steering(), o.lateness(), o.backfilled())
+	return slices.Concat(o.runTwice(), o.overlaps(), o.wrongDeletes(), o.wrongCreates(), o.accounts(), o.contradictions(), o.steering(), o.lateness(), o.backfilled(), o.askers(), o.suspenders())
 }
 
 // runTwice finds times and triggers for which two Jobs were created. Of a Job that somebody else has deleted before the answer to its
@@ -311,11 +314,12 @@ func (o outcome) accounts() (wrong []string) {
 		}
 	}
 	// An update that comes when the object is yet to be read is refused, and has no row.
-	if all := len(manual); (all < o.triggers || all > o.triggers+o.updates) && !o.brokenOff() {
-		wrong = append(wrong, fmt.Sprintf("%d triggers and %d updates have %d outcomes", o.triggers, o.updates, len(manual)))
+	triggers, updates := len(o.requestsOf(ledger.ThroughSignal, protocol.TriggerSignal)), len(o.requestsOf(ledger.ThroughUpdate, protocol.TriggerUpdate))
+	if all := len(manual); (all < triggers || all > triggers+updates) && !o.brokenOff() {
+		wrong = append(wrong, fmt.Sprintf("%d triggers and %d updates have %d outcomes", triggers, updates, len(manual)))
 	}
-	if made := o.triggered(); made > o.triggers+o.updates && !o.resetUnawares() {
-		wrong = append(wrong, fmt.Sprintf("%d triggers and %d updates have %d Jobs", o.triggers, o.updates, made))
+	if made := o.triggered(); made > triggers+updates && !o.resetUnawares() {
+		wrong = append(wrong, fmt.Sprintf("%d triggers and %d updates have %d Jobs", triggers, updates, made))
 	}
 	return wrong
 }

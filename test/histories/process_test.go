@@ -47,7 +47,7 @@ func newProcess(w *world) *process {
 	wire := wire{w, p}
 	activities.New(activities.Options{
 		Kubernetes: kubernetesOn{w.cluster.kubernetes, wire}, CronJobs: cronJobsOn{wire}, Heartbeats: w.temporal,
-		Namespace: temporalNamespace, Metrics: metrics(), StartLead: w.scenario.Lead,
+		Namespace: temporalNamespace, Metrics: metrics(), StartLead: w.scenario.Lead, CallerHeader: w.scenario.Believes,
 		Events: activities.Recorders{CronJobs: nobody, Jobs: nobody}, AcceptSignals: steering.All(),
 		TakeOverCronJobs: true, TakeOverJobs: w.scenario.Native,
 	}).RegisterControl(p.activities)

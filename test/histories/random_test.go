@@ -25,6 +25,8 @@ func drawScenario(t *rapid.T) scenario {
 		Lasts: time.Duration(rapid.IntRange(8, 25).Draw(t, "minutes")) * time.Minute,
 		Lead:  rapid.SampledFrom([]time.Duration{0, 2 * time.Second, 4 * time.Second}).Draw(t, "lead"),
 		Spec:  cron(rapid.SampledFrom(schedules).Draw(t, "schedule"), rapid.SampledFrom(policies).Draw(t, "policy")),
+
+		Believes: rapid.Bool().Draw(t, "believes"),
 	}
 	s.Spec.CatchUp = rapid.SampledFrom([]ostinatov1.CatchUpPolicy{"", ostinatov1.CatchUpAll, ostinatov1.CatchUpNone}).Draw(t, "catchUp")
 	s.Spec.StartingDeadlineSeconds = rapid.SampledFrom([]*int64{nil, nil, ptr.To[int64](100), ptr.To[int64](400)}).Draw(t, "deadline")
@@ -57,6 +59,7 @@ func drawScenario(t *rapid.T) scenario {
 			return one.Called == repolicied(0, ostinatov1.QueueConcurrent).Called && one.Edit != nil
 		})
 	}
+	drawSenders(t, s.Steps)
 	s.Losses = rapid.SliceOfN(rapid.IntRange(0, 999), drawnLosses, drawnLosses).Draw(t, "losses")
 	return s
 }

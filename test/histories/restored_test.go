@@ -32,6 +32,7 @@ func (r workflowReset) plan(w *world, at time.Time) {
 func (w *world) forgetsFrom(ago time.Duration, reset bool) {
 	w.record.lost = append(w.record.lost, w.description().Ledger...)
 	w.record.forgot = append(w.record.forgot, time.Now().UTC())
+	w.losesNames(time.Now().Add(-ago))
 	w.over = false
 	panic(forgotten{since: time.Now().Add(-ago), reset: reset})
 }
@@ -46,6 +47,7 @@ func (begunAnew) plan(w *world, at time.Time) {
 	w.agenda.Plan(at, func() {
 		w.record.lost = append(w.record.lost, w.description().Ledger...)
 		w.record.forgot = append(w.record.forgot, time.Now().UTC())
+		w.losesNames(w.begin)
 		panic(anew{})
 	})
 }

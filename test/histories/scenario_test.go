@@ -22,6 +22,8 @@ type scenario struct {
 	Spec   ostinatov1.CronJobSpec
 	// Native says that it is one of batch/v1.
 	Native bool
+	// Believes says that the worker believes the header that names a caller.
+	Believes bool
 	// Notes are the CronJob's annotations.
 	Notes map[string]string
 	// Runs are times for which a Job is to be created.
@@ -59,6 +61,8 @@ type step struct {
 	Does string
 	// Fault is what goes wrong; nil where the step does something else.
 	Fault fault
+	// From is who sends a signal or update.
+	From sender
 	// Edit changes the CronJob. The workflow hears of it Heard later, or by itself where that is negative. Within says that it comes
 	// between what an activity reads and its next write of the status.
 	Edit   func(*ostinatov1.CronJobSpec)
@@ -71,7 +75,7 @@ func (s step) String() string {
 	if s.Fault != nil {
 		return fmt.Sprintf("+%s %s", s.At, s.Fault)
 	}
-	text := fmt.Sprintf("+%s %s", s.At, s.Does)
+	text := fmt.Sprintf("+%s %s%s", s.At, s.Does, s.From)
 	switch {
 	case s.Edit != nil && s.Heard < 0:
 		text += " " + s.Called + ", which nobody announces"
@@ -93,6 +97,9 @@ func (s scenario) String() string {
 	}
 	if s.Native {
 		text.WriteString(" of batch/v1")
+	}
+	if s.Believes {
+		text.WriteString(", callers are believed")
 	}
 	for _, bound := range []struct {
 		name  string
@@ -129,19 +136,19 @@ func (w *world) perform(s step) {
 		}
 		tell()
 	case "trigger":
-		w.record.triggers++
-		w.tell(play.Signal{Name: protocol.TriggerSignal})
+		w.signals(protocol.TriggerSignal, s.From, nil)
 	case "trigger update":
-		w.record.updates++
-		w.tell(play.Signal{Name: protocol.TriggerUpdate, Argument: protocol.TriggerRequest{}, Update: true})
+		w.triggers(s.From)
 	case "trigger often":
 		// The status has no room for so many rows.
+		from := s.From
 		for n := range 12 {
-			w.agenda.Plan(time.Now().Add(time.Duration(n)*100*time.Millisecond), func() { w.perform(step{Does: "trigger"}) })
+			trigger := step{Does: "trigger", From: from}
+			w.agenda.Plan(time.Now().Add(time.Duration(n)*100*time.Millisecond), func() { w.perform(trigger) })
+			from = from.other()
 		}
 	case "suspend", "resume":
-		w.record.signals = append(w.record.signals, steered{time.Now().UTC(), s.Does == "suspend"})
-		w.tell(play.Signal{Name: s.Does})
+		w.signals(s.Does, s.From, nil)
 	case "continue":
 		w.tell(play.Signal{})
 	case "refuse":

@@ -23,7 +23,7 @@ func cron(expression string, policy batchv1.ConcurrencyPolicy) ostinatov1.CronJo
 }
 
 // table are scenarios in which a run was lost, done twice or accounted for wrongly once, or may be.
-func table() []scenario { return slices.Concat(ordinary(), losses(), unanswered(), remade()) }
+func table() []scenario { return slices.Concat(ordinary(), losses(), unanswered(), remade(), called()) }
 
 func ordinary() []scenario {
 	deadline := cron("0 2 * * *", batchv1.ForbidConcurrent)

@@ -39,6 +39,8 @@ type world struct {
 	past []past
 	// run is the workflow as the process has it; nil where none has.
 	run *play.Run
+	// process is the one that is there, or was there last.
+	process *process
 	// over says that the workflow has ended, and nothing has started another one.
 	over     bool
 	children map[types.UID]child
@@ -63,11 +65,9 @@ type world struct {
 
 // account is what is known of a history besides what the API server has taken.
 type account struct {
-	// triggers is the number of triggers that were sent as signals, updates that of those sent as updates, signals are those that steer.
-	triggers, updates int
-	signals           []steered
-	// backfills are those that were sent.
-	backfills []*sentBackfill
+	// requests are the signals and updates that were sent, in their order, nameless the Jobs of whose senders nothing tells.
+	requests []request
+	nameless map[string]bool
 	// heard are the specs before each edit, up to when the workflow has heard of that, known is the one that it knows.
 	heard []stretch
 	known *schedule.Spec
@@ -78,12 +78,6 @@ type account struct {
 	forgot []time.Time
 	// away are the times at which no process was there, or at which Temporal has heard of none.
 	away []stretch
-}
-
-// steered is a signal that was sent.
-type steered struct {
-	at      time.Time
-	suspend bool
 }
 
 // past is a run of the workflow that is over.
@@ -115,7 +109,7 @@ func newWorld(namespace, name string, s scenario, loses int) *world {
 	w := &world{
 		scenario: s, begin: time.Now().UTC(), cluster: newCluster(namespace, name, s.Spec, s.Notes), agenda: play.NewAgenda(), children: map[types.UID]child{},
 	}
-	w.bridge = bridge{world: w}
+	w.bridge, w.record.nameless = bridge{world: w}, map[string]bool{}
 	w.cluster.loses, w.cluster.onCreate = loses, w.jobBegins
 	w.temporal, w.started = play.NewTemporal[play.Signal](w.agenda, w.cluster.isLost), w.begin
 	w.input = w.fresh()
@@ -170,6 +164,7 @@ func (w *world) play(down time.Duration) (failure string) {
 	w.temporal.Counts = down > 0
 	for {
 		process := newProcess(w)
+		w.process = process
 		w.hosts(process)
 		w.temporal.Restart(process.alive)
 		var err error
@@ -200,7 +195,7 @@ func (w *world) play(down time.Duration) (failure string) {
 
 // runs has the workflow run until it ends, or something ends its process.
 func (w *world) runs(p *process) error {
-	options := workflows.Options{StartLead: w.scenario.Lead}
+	options := workflows.Options{StartLead: w.scenario.Lead, CallerHeader: w.scenario.Believes}
 	w.run = &play.Run{
 		Temporal: w.temporal, Attempt: p.attempt, Child: w.childBegins, Interceptor: workflows.Interceptor(options),
 		Register: func(registry worker.WorkflowRegistry) { workflows.Register(registry, options) },

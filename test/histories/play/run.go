@@ -17,6 +17,8 @@ import (
 type Signal struct {
 	Name     string
 	Argument any
+	// Header is what Temporal passes on beside the argument.
+	Header map[string]string
 	// Update says that it is an update, whose handler runs beside the workflow. Answered is told each answer that the handler gives, and
 	// again whenever a process plays the history anew; it may be nil.
 	Update   bool
@@ -211,7 +213,7 @@ func (r *Run) hear(signal Signal) {
 	}
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(signal.Argument)
 	if err == nil {
-		err = r.inbound.HandleSignal(r.ctx, &interceptor.HandleSignalInput{SignalName: signal.Name, Arg: payloads})
+		err = r.inbound.HandleSignal(headed(r.ctx, signal.Header), &interceptor.HandleSignalInput{SignalName: signal.Name, Arg: payloads})
 	}
 	if err != nil {
 		panic(err)
@@ -231,7 +233,7 @@ func (r *Run) wait(ctx workflow.Context) {
 		workflow.Go(r.ctx, func(ctx workflow.Context) {
 			defer func() { r.handlers-- }()
 			input := &interceptor.UpdateInput{Name: update.Name, Args: []any{update.Argument}}
-			answer, err := r.inbound.ExecuteUpdate(workflow.WithValue(ctx, handlingKey{}, true), input)
+			answer, err := r.inbound.ExecuteUpdate(headed(workflow.WithValue(ctx, handlingKey{}, true), update.Header), input)
 			if update.Answered != nil {
 				update.Answered(answer, err)
 			}
