@@ -67,8 +67,8 @@ type runningCronJob struct {
 	runsEnded bool
 	// unread says that the object's status and Jobs are still to be read; overtaken, that they are later than the state.
 	unread, overtaken bool
-	// reset says that Temporal has begun the workflow again. Whether that was from a point before the object was first read, the
-	// answer to that read tells: a replay of what came before the point has to do what was done then.
+	// reset says that Temporal has begun the workflow again, and that the object was not read since. Whether a read came after the
+	// point of the reset, its answer tells: a replay of what came before the point has to do what was done then.
 	reset bool
 	// dropped counts how often what was heard was dropped.
 	dropped int
@@ -107,7 +107,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		spec:             input.Spec,
 		state:            state,
 		unread:           input.State == nil,
-		reset:            input.State == nil && reset,
+		reset:            reset,
 		looks:            input.Looks,
 	}
 }
@@ -168,14 +168,16 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 		return
 	}
 	c.pause.reset()
+	generation := c.spec.Generation
 	if result.Reset {
 		c.isOvertaken(ctx)
+		c.reset, generation = false, schedule.GenerationOfReset
 	}
-	c.unread, c.reset = false, false
+	c.unread = false
 	identity := schedule.Identity{Namespace: c.reference.Namespace, Name: c.reference.Name, UID: c.reference.UID, Created: result.Created}
 	status := ptr.Deref(result.Status, ostinatov1.CronJobStatus{})
 	read := schedule.NewState(identity, status, c.state.Ledger, result.Ended)
-	c.beginAnew(ctx, read, status, cmp.Or(result.CurrentSpec, &c.spec))
+	c.beginAnew(ctx, read, status, generation, cmp.Or(result.CurrentSpec, &c.spec))
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
 }
@@ -187,8 +189,10 @@ func (c *runningCronJob) isOvertaken(ctx workflow.Context) {
 	c.receiveSignals(ctx)
 }
 
-// beginAnew takes the state that was read from the object, and its spec, in place of a state that it has overtaken.
-func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, status ostinatov1.CronJobStatus, spec *schedule.Spec) {
+// beginAnew takes the state that was read from the object, and its spec, in place of a state of a generation that it has overtaken.
+func (c *runningCronJob) beginAnew(
+	ctx workflow.Context, read schedule.State, status ostinatov1.CronJobStatus, generation int64, spec *schedule.Spec,
+) {
 	if !c.overtaken {
 		read = read.AfterAnother(workflow.Now(ctx))
 		c.state, c.spec = schedule.AddTriggers(read, schedule.Untried(c.state), workflow.Now(ctx)), *spec
@@ -201,7 +205,7 @@ func (c *runningCronJob) beginAnew(ctx workflow.Context, read schedule.State, st
 	for range c.asked {
 		heard = append(heard, "an update")
 	}
-	anew := schedule.BeginAnew(c.state, read, status, c.spec.Generation, heard, workflow.Now(ctx))
+	anew := schedule.BeginAnew(c.state, read, status, generation, heard, workflow.Now(ctx))
 	c.state, c.overtaken = anew.State, false
 	if !anew.Dropped {
 		// The status is not of the edit: its times are those of the spec before.

@@ -114,7 +114,7 @@ type FindRunsRequest struct {
 	Look []schedule.Run `json:"look,omitempty"`
 	// All looks up all Jobs that the CronJob controls, its status, and when it was created.
 	All bool `json:"all,omitempty"`
-	// Reset says that Temporal has begun the workflow again from a point before the object was first read. The answer repeats it: in a
+	// Reset says that Temporal has begun the workflow again, and that this is the first such read since. The answer repeats it: in a
 	// workflow that is reset later, to after it, the history tells which of the two was so.
 	Reset bool `json:"reset,omitempty"`
 	// Backfill asks whether the CronJob takes a backfill, and nothing else.

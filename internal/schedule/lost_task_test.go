@@ -164,6 +164,30 @@ func TestATriggerWhoseRunIsInTheStatusIsNotKept(t *testing.T) {
 	}
 }
 
+// A reset may take back one write, as the loss of a task does.
+func TestWhatAResetHasTemporalSendAgainIsDropped(t *testing.T) {
+	for name, test := range map[string]struct {
+		generation, ahead int64
+		dropped           bool
+	}{
+		"one write later, after a reset":              {schedule.GenerationOfReset, 1, true},
+		"one write later, after the loss of a task":   {1, 1, false},
+		"before anything was written, after a reset":  {schedule.GenerationOfReset, 0, false},
+		"many writes later, after the loss of a task": {1, 9, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 * * * *"), at("09:55")).at(at("10:00"))
+			status := schedule.StatusOf(c.state, c.spec)
+			status.Revision = c.state.Basis.Revision + test.ahead
+			c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("10:01"))
+			read := schedule.NewState(c.state.Identity, status, c.state.Ledger, nil)
+			anew := schedule.BeginAnew(c.state, read, status, test.generation, nil, at("10:02"))
+			assert.Equal(t, test.dropped, anew.Dropped)
+			assert.Equal(t, test.dropped, len(anew.State.Triggers) == 0)
+		})
+	}
+}
+
 // The task that is lost has heard of one trigger, or of two within a second, and others have come since: Temporal begins the task anew, in
 // which all of them come at a later time.
 func TestTriggersComeDuringTheLossOfATaskThatHasSkippedOthers(t *testing.T) {

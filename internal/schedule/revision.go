@@ -32,6 +32,10 @@ const (
 	contestedFor = 10 * time.Minute
 )
 
+// GenerationOfReset is what BeginAnew is given for a generation if the workflow was reset. Then a later status shows that what Temporal
+// has it hear again was carried out.
+const GenerationOfReset = -1
+
 // Basis is the status that a state rests on. What the workflow asks for is done only as long as the object has that status:
 // the newer state wins.
 type Basis struct {
@@ -130,7 +134,7 @@ type Overtaken struct {
 // Otherwise Temporal was restored or the workflow was reset, and what it heard was carried out already. A revision that cannot
 // have been counted up to is taken over once, with nothing else.
 // heard names what the workflow has heard and not done yet, for the Event that answers it.
-// generation is that of the spec which the old state was planned with.
+// generation is that of the spec which the old state was planned with, or GenerationOfReset.
 func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int64, heard []string, now time.Time) Overtaken {
 	ahead := status.Revision - old.Basis.Revision
 	if ahead > maxLeap && !old.Leapt {
@@ -156,7 +160,11 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 	skipped, isKnown := old.skippedBy(status)
 	isKnown = isKnown && old.knowsRunsOf(status)
 	// The task that has written one status may have heard of an edit first, and have skipped triggers.
-	if ahead <= lost && (ahead == 1 || status.ObservedGeneration <= generation && len(skipped) == 0) && isKnown {
+	isLost := ahead <= lost && (ahead == 1 || status.ObservedGeneration <= generation && len(skipped) == 0)
+	if generation == GenerationOfReset {
+		isLost = ahead == 0
+	}
+	if isLost && isKnown {
 		anew.Triggers, anew.Backfills, anew.Suspension = old.Triggers, old.Backfills, old.Suspension
 		// The task that is lost may have found the Job of one.
 		anew.Triggers = slices.DeleteFunc(slices.Clone(anew.Triggers), func(trigger Trigger) bool {

@@ -112,6 +112,15 @@ func losses() []scenario {
 			},
 		},
 		{
+			Name: "the workflow is reset over one write of the status", Spec: forgetful,
+			Begins: at("00:00:30"), Lasts: 45 * time.Minute,
+			Steps: []step{
+				faulty(15*time.Minute, slow{Kind: "update cronjobs/status", Of: 1, Takes: 40 * time.Second, Lasts: 5 * time.Second}),
+				{At: 15*time.Minute + time.Second, Does: "suspend"}, {At: 15*time.Minute + 3*time.Second, Does: "resume"},
+				faulty(17*time.Minute, workflowReset{2*time.Minute + 30*time.Second}),
+			},
+		},
+		{
 			Name: "the workflow is reset while a run goes on", Spec: alone,
 			Begins: at("00:00:30"), Lasts: 45 * time.Minute, Courses: []course{{Takes: 12 * time.Minute}},
 			Steps: []step{faulty(15*time.Minute, workflowReset{10 * time.Minute})},
