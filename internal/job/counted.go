@@ -23,7 +23,7 @@ type Counted struct {
 }
 
 // Shown reports whether a Pod of the Job is as a status counts it. deleted says that the same request deletes it, since it has not
-// started. Once a verdict of failure is on the Job every Pod counts as failed.
+// started. Once a verdict of failure is on the Job each Pod counts as failed that it is to end.
 func (c Counted) Shown(object *batchv1.Job, fact PodFact, deleted bool) bool {
 	_, failing := FailureReason(object.Status)
 	failing = failing || deleted
@@ -43,8 +43,8 @@ func (c Counted) Shown(object *batchv1.Job, fact PodFact, deleted bool) bool {
 	case fact.Phase == corev1.PodFailed:
 		return failing || (c.Fate == PodIgnored) == ignored
 	}
-	// One that is being deleted was counted before it ended, however it ends.
-	return failing || fact.Deleting
+	// One that is being deleted was counted before it ended, however it ends. One that succeeded before its delete has succeeded.
+	return fact.Deleting || failing && fact.Phase != corev1.PodSucceeded
 }
 
 // Known is how many Pods the Job's status says that there are. No more can have gone unseen since.

@@ -291,3 +291,26 @@ func TestAPlanCountsAsManyPodsAsOneReleases(t *testing.T) {
 	equal(t, "succeeded", plan.Status.Succeeded, 700)
 	equal(t, "creates", len(plan.Creates), 500)
 }
+
+// TestAFailureCountsThePodsThatItEnds: one that succeeded before any delete has succeeded, whatever a signal said of it.
+func TestAFailureCountsThePodsThatItEnds(t *testing.T) {
+	failing := &batchv1.Job{Status: batchv1.JobStatus{
+		Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue}},
+	}}
+	for name, test := range map[string]struct {
+		fact  job.PodFact
+		shown bool
+	}{
+		"runs":                        {job.PodFact{Phase: corev1.PodRunning}, true},
+		"failed":                      {job.PodFact{Phase: corev1.PodFailed}, true},
+		"succeeded":                   {job.PodFact{Phase: corev1.PodSucceeded}, false},
+		"is deleted, and succeeded":   {job.PodFact{Phase: corev1.PodSucceeded, Deleting: true}, true},
+		"is deleted, and runs still":  {job.PodFact{Phase: corev1.PodRunning, Deleting: true}, true},
+		"is another's by its owner":   {job.PodFact{Phase: corev1.PodRunning, Disowned: true}, false},
+		"was let go to be taken away": {job.PodFact{Phase: corev1.PodRunning, Removed: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			equal(t, "shown", job.Counted{UID: "pod-1", Fate: job.PodFailed}.Shown(failing, test.fact, false), test.shown)
+		})
+	}
+}
