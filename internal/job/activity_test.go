@@ -406,10 +406,9 @@ func (c *cluster) audited(plan job.Plan) (unseen []string, why string) {
 		known := find(c.state, counted.UID)
 		// One that is being deleted counts for a verdict, and may have ended since in a way that the policy ignores: a list tells.
 		unheard := counted.Fate == job.PodFailed && fact.Phase == corev1.PodFailed && known.Phase != corev1.PodFailed
-		// One that was given up, or that a verdict was to end, runs on where neither its delete nor the status with it was taken: the
-		// State is made anew.
-		runsOn := known.Fate != job.Undecided && (known.PendingFailed || known.Retry.Refusals > 0)
-		if !unheard && counted.Fate != job.PodUncounted && !runsOn {
+		// One that a status counts which was not taken may end otherwise since, or run on if its delete was not taken either: the State
+		// is made anew.
+		if !unheard && counted.Fate != job.PodUncounted && known.Fate == job.Undecided {
 			return nil, fmt.Sprintf("Pod %+v is %+v", counted, fact)
 		}
 		unseen = append(unseen, counted.UID)

@@ -276,7 +276,11 @@ func (l *ledger) validIndex(fact job.PodFact) bool {
 }
 
 func (l *ledger) finish(known *entry) time.Time {
+	given := find(l.c.state, known.fact.UID)
 	switch {
+	case known.pendingOver && given != nil && given.PendingFailed:
+		// An earlier plan has given it up, and a crash may lie between.
+		return given.Finished
 	case known.pendingOver:
 		return l.c.now.Truncate(time.Second)
 	case known.fact.Finished.IsZero():

@@ -107,6 +107,9 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 	switch {
 	case o.claimed(one):
 		return job.PodFailed, false
+	case fails && one.removed && !one.released.Before(decided):
+		// The Job's failure may have counted it before, without a delete that was taken.
+		return job.PodFailed, false
 	case one.removed, one.created.After(decided) && !one.late && o.scenario.Hangs == 0:
 		return job.PodUncounted, true
 	case one.created.After(decided) && one.phase == corev1.PodSucceeded:

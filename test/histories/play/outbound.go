@@ -165,6 +165,10 @@ func (a *called) Get(ctx workflow.Context, into any) error {
 			return err
 		}
 	}
+	if a.number == 0 && ctx.Value(handlingKey{}) == nil {
+		// A local activity goes on within the task.
+		a.run.handles(ctx)
+	}
 	for !a.IsReady() {
 		a.run.wait(ctx)
 	}

@@ -224,10 +224,18 @@ type handlingKey struct{}
 
 // wait has the handlers of updates go on, and those begin that have come, or else waits for the next task.
 func (r *Run) wait(ctx workflow.Context) {
-	come := r.updates
-	if r.updates = nil; len(come) == 0 {
+	if len(r.updates) == 0 {
 		r.next()
+		r.yields(ctx)
+		return
 	}
+	r.handles(ctx)
+}
+
+// handles has the handlers of updates begin that have come, and all go on, as they do wherever the workflow waits.
+func (r *Run) handles(ctx workflow.Context) {
+	come := r.updates
+	r.updates = nil
 	for _, update := range come {
 		r.handlers++
 		workflow.Go(r.ctx, func(ctx workflow.Context) {
@@ -239,6 +247,11 @@ func (r *Run) wait(ctx workflow.Context) {
 			}
 		})
 	}
+	r.yields(ctx)
+}
+
+// yields has the handlers of updates go on.
+func (r *Run) yields(ctx workflow.Context) {
 	if r.handlers == 0 {
 		return
 	}
