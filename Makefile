@@ -114,6 +114,10 @@ trial-slow: tools ## Measure what a webhook that hangs and a node that does not 
 	$(GO) test -tags trial -count=1 -timeout 40m -v -p=1 ./test/trial/slow ./test/trial/slowlists
 	$(GO) test -tags trial -count=1 -v -run AtTheBulkRate ./test/histories/jobs
 
+.PHONY: trial-helm3
+trial-helm3: tools ## Install, upgrade, roll back and uninstall the chart by Helm 3, as make test does it by Helm 4 (two minutes).
+	OSTINATO_HELM=helm3 $(GO) test -count=1 -timeout 20m -v ./test/stack/deploy/chart
+
 .PHONY: trial-move
 trial-move: tools ## Move 200 minutely CronJobs from kube-controller-manager to Ostinato, back and there again, and look for a minute that is missed (fifteen minutes).
 	$(GO) test -tags trial -count=1 -timeout 40m -v ./test/trial/move

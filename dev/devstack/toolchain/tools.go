@@ -125,6 +125,8 @@ var tools = map[string]tool{
 	"kustomize":      {module: "tools/lint", pkg: "sigs.k8s.io/kustomize/kustomize/v5", ldflags: strip},
 
 	"helm": {module: "tools/helm", pkg: "helm.sh/helm/v4/cmd/helm", ldflags: strip},
+	// For make trial-helm3 alone.
+	"helm3": {module: "tools/helm3", pkg: "helm.sh/helm/v3/cmd/helm", ldflags: strip},
 
 	// Without the tag it links the clients of thirty clouds, to discover what to scrape.
 	"promtool": {module: "tools/prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool", tags: "remove_all_sd", ldflags: strip},

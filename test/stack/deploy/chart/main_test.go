@@ -1,8 +1,9 @@
-// Package chart installs the Helm chart by Helm's own command on a real API server. It runs etcd and the API server and nothing else:
+// Package chart installs the Helm chart by Helm's own command on a real API server: Helm 4, or what OSTINATO_HELM names. It runs etcd and the API server and nothing else:
 // what is seen is what Helm does to objects.
 package chart
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -20,6 +21,8 @@ var (
 	// binaries are the tools by name, environment is what they are run with.
 	binaries    map[string]string
 	environment []string
+	// helmTool is the tool that installs: Helm 4 or Helm 3.
+	helmTool = cmp.Or(os.Getenv("OSTINATO_HELM"), "helm")
 )
 
 func TestMain(m *testing.M) {
@@ -28,13 +31,13 @@ func TestMain(m *testing.M) {
 		environment = append(os.Environ(), "KUBECONFIG="+plane.KubeconfigPath(), "HELM_CONFIG_HOME="+plane.Dir, "HELM_CACHE_HOME="+plane.Dir, "HELM_DATA_HOME="+plane.Dir)
 		client, err = dynamic.NewForConfig(plane.RESTConfig())
 		return err
-	}, "helm", "kubectl"))
+	}, helmTool, "kubectl"))
 }
 
 // helm runs it in the release's namespace, and returns what it printed, errors too.
 func helm(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
-	return run(t, binaries["helm"], append(arguments, "--namespace="+namespace)...)
+	return run(t, binaries[helmTool], append(arguments, "--namespace="+namespace)...)
 }
 
 // run runs a command, and returns what it printed, errors too.
