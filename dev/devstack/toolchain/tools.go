@@ -126,7 +126,11 @@ var tools = map[string]tool{
 
 	"helm": {module: "tools/helm", pkg: "helm.sh/helm/v4/cmd/helm", ldflags: strip},
 	// For make trial-helm3 alone.
-	"helm3": {module: "tools/helm3", pkg: "helm.sh/helm/v3/cmd/helm", ldflags: strip},
+	"helm3": {
+		module: "tools/helm3", pkg: "helm.sh/helm/v3/cmd/helm",
+		// helm template takes the cluster's version from its build.
+		ldflags: strip + " -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=37",
+	},
 
 	// Without the tag it links the clients of thirty clouds, to discover what to scrape.
 	"promtool": {module: "tools/prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool", tags: "remove_all_sd", ldflags: strip},

@@ -9,7 +9,7 @@ import (
 // TestTheOneFileIsTaken: kubectl applies install.yaml to an empty cluster at once, and again.
 func TestTheOneFileIsTaken(t *testing.T) {
 	const theirs = "ostinato-system"
-	rendered, err := run(t, "../../../../dev/install.sh", binaries["helm"])
+	rendered, err := run(t, "../../../../dev/install.sh", binaries[helmTool])
 	if err != nil {
 		t.Fatalf("%v: %s", err, rendered)
 	}
