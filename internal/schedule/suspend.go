@@ -22,10 +22,11 @@ func (p *pass) markSuspension() {
 	lasting := p.state.Suspension.lasts()
 	switch {
 	case p.spec.Suspend && !lasting:
-		p.state.Suspension = Suspension{From: p.now}
+		from := p.now
 		if known := firstOf(p.state.Conditions, isSuspended); known != nil {
-			p.state.Suspension.From = known.LastTransitionTime.UTC()
+			from = known.LastTransitionTime.UTC()
 		}
+		p.state.Suspension = p.state.suspendedAgain(from)
 	case !p.spec.Suspend && lasting:
 		p.state.Suspension.To = p.now
 		// No plan may have come while it lasted.

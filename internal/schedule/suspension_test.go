@@ -46,3 +46,17 @@ func TestASuspensionThatIsNoticedAtTheDueTimeCoversIt(t *testing.T) {
 		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00 SkippedDeadline StartingDeadlineExceeded")
 	})
 }
+
+// A time of a suspension that is over may still wait for its outcome when the next suspension begins.
+func TestATimeOfTheSuspensionBeforeWasSuspended(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("10:00"))
+	c.edit(at("10:30"), suspended)
+	c.unclear, c.unclearManual = func(schedule.Start) bool { return false }, true
+	c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("11:29:59"))
+	c.at(at("11:29:59")).edit(at("11:30"), resumed).edit(at("11:30:01"), suspended)
+	c.unclear = nil
+	c.edit(at("12:30"), resumed)
+	wantStrings(t, "ledger", c.ledger(),
+		"19T10:00:00 Started", "19T11:00:00 SkippedSuspended Suspended", "19T11:29:59 StartedLate FailedCreate manual",
+		"19T12:00:00 StartedLate Suspended")
+}
