@@ -53,6 +53,9 @@ func (o outcome) miscounted() (wrong []string) {
 		case job.PodFailed:
 			failed.add(sure)
 		}
+		if o.countedTwice(one) {
+			failed.add(false)
+		}
 	}
 	if ptr.Deref(o.job.Spec.CompletionMode, "") == batchv1.IndexedCompletion {
 		completions := o.completions(decided)
@@ -141,6 +144,12 @@ func (o outcome) claimed(one *life) bool {
 	return one.removed && !one.gone.IsZero() && o.does("forge", "lie")
 }
 
+// countedTwice reports whether a stranger may have the Pod counted as failed once more: it was counted while it was being deleted, and is
+// gone. Until the next status says so, it is among those that terminate.
+func (o outcome) countedTwice(one *life) bool {
+	return !one.removed && !one.gone.IsZero() && !one.deleted.IsZero() && one.deleted.Before(one.ended) && o.does("forge")
+}
+
 // overtaken reports whether the Pod was deleted for the end of the Job and had ended since the list that says it runs. Such a
 // Pod counts as running then, as upstream counts by its cache.
 func (o outcome) overtaken(one *life) bool {
@@ -204,7 +213,9 @@ func (o outcome) failsUnfounded() []string {
 		case batchv1.PodFailurePolicyActionFailJob:
 			matching++
 		}
-		pods++
+		if pods++; o.countedTwice(one) {
+			pods++
+		}
 		index := ptr.Deref(one.fact.Index, 0)
 		if indexes[index]++; action == batchv1.PodFailurePolicyActionFailIndex || indexes[index] > ptr.Deref(o.job.Spec.BackoffLimitPerIndex, 0) {
 			over[index] = true
