@@ -45,8 +45,22 @@ func (o outcome) brokenOff() bool {
 func (o outcome) Repeatable() bool {
 	// The status of a CronJob of batch/v1 does not say what a lost task has heard of a suspension amid its write.
 	unsaid := o.scenario.Native && slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Within && s.Called == "suspend" })
-	// The number of what an update asks for, which names its Jobs, is the time at which the workflow takes it.
-	return len(o.requestsOf(ledger.ThroughUpdate, protocol.TriggerUpdate, protocol.BackfillUpdate)) == 0 && !unsaid && !slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Fault != nil && (s.Fault.trait().requests || s.Fault.trait().forgets) })
+	faulty := slices.ContainsFunc(o.scenario.Steps, func(s step) bool {
+		return s.Fault != nil && (s.Fault.trait().requests || s.Fault.trait().forgets)
+	})
+	return !o.numbersTell() && !unsaid && !faulty
+}
+
+// numbersTell reports whether names of Jobs tell when a workflow task took a request: a trigger's number is that time, if it is an update
+// or comes at the same time as another. So is a backfill's.
+func (o outcome) numbersTell() bool {
+	triggers := o.requestsOf(ledger.ThroughSignal, protocol.TriggerSignal)
+	for i := 1; i < len(triggers); i++ {
+		if triggers[i].at.Sub(triggers[i-1].at) < time.Second {
+			return true
+		}
+	}
+	return len(o.requestsOf(ledger.ThroughUpdate, protocol.TriggerUpdate, protocol.BackfillUpdate)) > 0
 }
 
 func (o outcome) Effects() int    { return o.effects }
