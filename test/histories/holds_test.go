@@ -23,7 +23,7 @@ func (o outcome) steering() (wrong []string) {
 		heard := slices.ContainsFunc(o.taken, func(one taken) bool {
 			return one.what == "heard" && !one.at.Before(signal.at) && !one.at.After(until)
 		})
-		if !heard && !o.upset(signal.at, until) && until.Before(o.end()) {
+		if !heard && !o.upset(signal.at, until) && !o.unread(signal.at) && until.Before(o.end()) {
 			wrong = append(wrong, fmt.Sprintf("signal %d of %s was not heard until %s", i+1, signal.at.Format(time.TimeOnly), until.Format(time.TimeOnly)))
 		}
 	}
@@ -67,6 +67,21 @@ func (o outcome) upset(from, to time.Time) bool {
 	during := func(at time.Time) bool { return !at.Before(from) && !at.After(to) }
 	return slices.ContainsFunc(o.forgot, during) || slices.ContainsFunc(o.taken, func(one taken) bool {
 		return (one.what == "made" || one.what == "restore") && during(one.at)
+	})
+}
+
+// unread reports whether the workflow has forgotten something while its object could not be read: it carries nothing out before it has
+// read the object, which it tries again after as long a time.
+func (o outcome) unread(at time.Time) bool {
+	return slices.ContainsFunc(o.scenario.Steps, func(one step) bool {
+		fault, answers := one.Fault.(answers)
+		if !answers || !fault.meets(asked{what: "list jobs"}) && !fault.meets(asked{what: "get cronjobs"}) {
+			return false
+		}
+		from := o.begin.Add(one.At)
+		to := from.Add(fault.Lasts)
+		forgot := slices.ContainsFunc(o.forgot, func(at time.Time) bool { return !at.Before(from) && at.Before(to) })
+		return forgot && !at.Before(from) && at.Before(to.Add(fault.Lasts))
 	})
 }
 
