@@ -23,11 +23,13 @@ func (c *runningCronJob) hear(ctx workflow.Context) {
 	c.takeChildren(ctx)
 	c.receive(ctx)
 	for !c.gone && !c.unread && c.pause.over(workflow.Now(ctx)) {
+		looks := c.reasonToLook() && c.behind.over(workflow.Now(ctx))
 		switch {
-		case c.reasonToLook() && c.behind.over(workflow.Now(ctx)):
-			c.refresh(ctx)
-		case len(c.wishes) > 0:
+		case len(c.wishes) > 0 && !(looks && c.pause.failures > 0):
+			// A look may take a minute, and what a person wishes is not to wait for it. If it has failed the look goes first.
 			c.suspend(ctx)
+		case looks:
+			c.refresh(ctx)
 		default:
 			return
 		}

@@ -21,6 +21,15 @@ func unanswered() []scenario {
 	}
 	return []scenario{
 		{
+			Name: "a signal comes with an end that is looked at while requests take 40 s", Spec: cron("*/10 * * * *", batchv1.AllowConcurrent), Begins: at("09:59:30"), Lasts: 20 * time.Minute,
+			Courses: []course{{Takes: 50 * time.Second}},
+			Steps: []step{
+				faulty(10*time.Minute+31*time.Second, temporalRestored{time.Minute}),
+				faulty(10*time.Minute+50*time.Second, slow{Of: 1, Takes: 40 * time.Second, Lasts: 3 * time.Minute}),
+				{At: 12*time.Minute + 20*time.Second, Does: "resume"},
+			},
+		},
+		{
 			Name: "a suspend while an admission webhook is away", Spec: catchingUp, Begins: at("01:45:00"), Lasts: 90 * time.Minute,
 			Steps: []step{
 				faulty(5*time.Minute, answers{Kind: "create jobs", Code: "webhook", Of: 1, Lasts: 70 * time.Minute}), {At: 25 * time.Minute, Does: "suspend"},
