@@ -467,7 +467,12 @@ func (o outcome) contradiction(entry ledger.Entry) string {
 	known := slices.IndexFunc(o.heard, func(one stretch) bool { return !last.After(one.to) })
 	switch {
 	case entry.Reason == ledger.ReasonSuspended:
-		if !slices.ContainsFunc(between, func(one stretch) bool { return one.spec.Suspend }) && (known < 0 || !o.heard[known].spec.Suspend) {
+		// What a restore of etcd takes back nothing announces.
+		isUndone := slices.ContainsFunc(o.restores(), func(one stretch) bool {
+			return suspended(one.to.Add(-time.Second)) && !one.to.After(entry.Recorded)
+		})
+		isSuspended := slices.ContainsFunc(between, func(one stretch) bool { return one.spec.Suspend })
+		if !isSuspended && !isUndone && (known < 0 || !o.heard[known].spec.Suspend) {
 			return "the CronJob was not suspended"
 		}
 	case entry.Reason == ledger.ReasonScheduleChanged:
