@@ -117,18 +117,18 @@ func drawBounds(t *rapid.T, spec *ostinatov1.CronJobSpec) {
 }
 
 // atMostOne leaves out all restores of etcd but the first: a later one may bring back what the one before has taken away. It leaves out
-// forged statuses beside a reset: the workflow can't tell which of the two has brought about a later status.
+// forged statuses beside what a workflow forgets: it can't tell which of the two has brought about a later status.
 func atMostOne(steps []step) []step {
 	restored := false
-	isReset := slices.ContainsFunc(steps, func(one step) bool {
-		_, resets := one.Fault.(workflowReset)
-		return resets
+	forgets := slices.ContainsFunc(steps, func(one step) bool {
+		_, forges := one.Fault.(forges)
+		return one.Fault != nil && !forges && one.Fault.trait().forgets
 	})
 	return slices.DeleteFunc(steps, func(one step) bool {
 		_, restores := one.Fault.(etcdRestored)
 		_, forges := one.Fault.(forges)
 		again := restores && restored
 		restored = restored || restores
-		return again || forges && isReset
+		return again || forges && forgets
 	})
 }
