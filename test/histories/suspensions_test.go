@@ -102,8 +102,8 @@ func (o outcome) wronglySaid(one said, before []said) string {
 	switch {
 	case by == nil:
 		return "the CronJob was not suspended"
-	case one.message == "" && o.forged():
-		// A worker that remembers the CronJob can't tell, and the forger has left out that it is the same suspension.
+	case one.message == "" && (o.forged() || o.hasBroughtBack(*by, one)):
+		// A worker that remembers the CronJob can't tell, and no status says that it is the same suspension.
 		return ""
 	case by.manager != k8s.CronJobFieldManager:
 		if who != "" || rest != "through "+by.manager {
@@ -119,7 +119,7 @@ func (o outcome) wronglySaid(one said, before []said) string {
 	var may []string
 	for _, sent := range o.suspendersOf(*by) {
 		may = append(may, sent.who(o.scenario.Believes))
-		if o.mayHaveLost(*by, one, before) {
+		if o.mayHaveLost(*by, one, before) || o.hasBroughtBack(*by, one) {
 			may = append(may, sent.claimed(o.scenario.Believes))
 		}
 	}
@@ -166,4 +166,9 @@ func (o outcome) mayHaveLost(by suspension, now said, before []said) bool {
 			return earlier.inForce != nil && *earlier.inForce == by && !earlier.at.After(at) && !o.undone(earlier.at)
 		})
 	})
+}
+
+// hasBroughtBack reports whether a restore of etcd may have brought back a suspension, whose sender was forgotten when it ended.
+func (o outcome) hasBroughtBack(by suspension, now said) bool {
+	return slices.ContainsFunc(o.restores(), func(one stretch) bool { return !one.to.Before(by.at) && !one.to.After(now.at) })
 }
