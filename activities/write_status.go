@@ -89,7 +89,9 @@ func (a *Activities) plannedCronJob(
 	reference := planned.cronJob
 	if request.Status != nil {
 		if known, ok := a.cronJobCache.Get(knownCronJob{reference, planned.digest}); ok && !request.Judge {
-			if remembered := known.(*ostinatov1.CronJob); !planned.basis.Overtakes(remembered.Status) {
+			remembered := known.(*ostinatov1.CronJob)
+			// It does not tell who has suspended it since.
+			if !planned.basis.Overtakes(remembered.Status) && !schedule.Suspends(*request.Status, remembered.Status) {
 				return remembered, protocol.Answer{}, nil
 			}
 		}
