@@ -53,7 +53,7 @@ func (i CronJobInput) ValidateTimes(now time.Time) error {
 	l.come("created", state.Created)
 	l.come("lastScheduled", state.LastScheduled)
 	l.come("settled", state.Settled)
-	l.come("a time of the suspension", state.Suspension.From, state.Suspension.To)
+	l.come("a time of the suspension", state.Suspension.From, state.Suspension.To, state.Suspension.Before.From, state.Suspension.Before.To)
 	l.come("overtaken", state.Overtaken...)
 	l.come("unsure", state.Unsure)
 	calendar := state.Calendar

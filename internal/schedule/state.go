@@ -147,9 +147,17 @@ type Suspension struct {
 	To time.Time `json:"to,omitzero"`
 	// Suspender is who has begun it by signal; empty where that is not known.
 	Suspender Suspender `json:"suspender,omitzero"`
-	// Before is the suspension before it, if times of that one may have no outcome yet; nil if not.
-	Before *Suspension `json:"before,omitempty"`
+	// Before is the suspension before it, if times of that one may have no outcome yet.
+	Before Stretch `json:"before,omitzero"`
 }
+
+// Stretch is the time from From until before To; a zero one holds no time.
+type Stretch struct {
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
+}
+
+func (s Stretch) covers(at time.Time) bool { return !at.Before(s.From) && at.Before(s.To) }
 
 // lasts reports whether it has begun and not ended.
 func (s Suspension) lasts() bool { return !s.From.IsZero() && s.To.IsZero() }
@@ -157,14 +165,14 @@ func (s Suspension) lasts() bool { return !s.From.IsZero() && s.To.IsZero() }
 // covers reports whether a scheduled time fell into the suspension.
 func (s Suspension) covers(scheduled time.Time) bool {
 	covers := !s.From.IsZero() && !scheduled.Before(s.From) && (s.To.IsZero() || scheduled.Before(s.To))
-	return covers || s.Before != nil && s.Before.covers(scheduled)
+	return covers || s.Before.covers(scheduled)
 }
 
 // suspendedAgain returns the suspension that begins at a time.
 func (s State) suspendedAgain(from time.Time) Suspension {
 	again, before := Suspension{From: from}, s.Suspension
 	if before.To.After(s.Settled) {
-		again.Before = &Suspension{From: before.From, To: before.To}
+		again.Before = Stretch{From: before.From, To: before.To}
 	}
 	return again
 }
