@@ -48,10 +48,11 @@ type PodFact struct {
 	Node string `json:"node,omitempty"`
 	// Started is when the first app container started; zero before, and where it is not known any more.
 	Started time.Time `json:"started,omitzero"`
-	// Pending says why the Pod has not started yet, and PendingMessage in whose
-	// words; empty for a Pod one of whose containers has started.
+	// Pending says why a container of the Pod has not started that is to start, and PendingMessage in whose words; empty if each
+	// has. PendingSince is since when it could have, where that is not the Pod's creation: an init container had to end before.
 	Pending        PendingReason `json:"pending,omitempty"`
 	PendingMessage string        `json:"pendingMessage,omitempty"`
+	PendingSince   time.Time     `json:"pendingSince,omitzero"`
 	// Disowned is set when the Pod exists and is not the Job's any more: its labels
 	// do not match the selector, or another controller has it (parity 2.13).
 	Disowned bool `json:"disowned,omitempty"`
@@ -67,7 +68,7 @@ type Exit struct {
 	Code      int32  `json:"exitCode"`
 }
 
-// PendingReason says why a Pod has not started.
+// PendingReason says why a container of a Pod has not started.
 type PendingReason string
 
 const (

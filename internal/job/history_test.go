@@ -126,8 +126,18 @@ func (c *cluster) happenings() map[string]func(*rapid.T) {
 		"vanish":        on(c.known, c.vanish),
 		"disown":        on(func(pod *modelPod) bool { return !pod.gone && !pod.disowned }, c.disown),
 		"pend": on((*modelPod).running, func(pod *modelPod) {
+			if pod.phase != corev1.PodPending {
+				return
+			}
+			if pod.pending == "" {
+				pod.pendingSince = c.now.Truncate(time.Second)
+			}
+			pod.pending = job.PendingImagePull
+			c.changed(pod)
+		}),
+		"initialize": on((*modelPod).running, func(pod *modelPod) {
 			if pod.phase == corev1.PodPending {
-				pod.pending = job.PendingImagePull
+				pod.pending = ""
 				c.changed(pod)
 			}
 		}),

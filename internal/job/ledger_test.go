@@ -300,7 +300,11 @@ func (l *ledger) expirePending(plan job.Plan) {
 	for _, known := range l.open() {
 		fact := known.fact
 		starts := fact.Phase == "" && !l.c.state.Doubt || fact.Phase == corev1.PodPending && fact.Pending != ""
-		overdue := !l.c.now.Before(known.since.Add(limit))
+		since := known.since
+		if fact.PendingSince.After(since) {
+			since = fact.PendingSince
+		}
+		overdue := !l.c.now.Before(since.Add(limit))
 		full := len(plan.Deletes) == cut && !deletes(plan, fact.UID)
 		if !halted && !full && known.active() && known.fate == job.Undecided && starts && overdue && !l.waits(known) {
 			if fact.Phase == "" {

@@ -27,6 +27,7 @@ type modelPod struct {
 	node              string
 	started, ended    time.Time
 	pending           job.PendingReason
+	pendingSince      time.Time
 	exits             []job.Exit
 	conditions        []string
 	version           int64
@@ -64,7 +65,7 @@ func (p *modelPod) fact() job.PodFact {
 	if p.phase == corev1.PodPending {
 		fact.Pending = p.pending
 		if p.pending != "" {
-			fact.PendingMessage = "waits for " + string(p.pending)
+			fact.PendingMessage, fact.PendingSince = "waits for "+string(p.pending), p.pendingSince
 		}
 	}
 	if p.phase == corev1.PodFailed {

@@ -73,12 +73,14 @@ func join(a, b PodFact) PodFact {
 	joined.Index = cmp.Or(a.Index, b.Index)
 	switch {
 	case b.Version > a.Version:
-		joined.Version, joined.Ready, joined.Pending, joined.PendingMessage = b.Version, b.Ready, b.Pending, b.PendingMessage
+		joined.Version, joined.Ready = b.Version, b.Ready
+		joined.Pending, joined.PendingMessage, joined.PendingSince = b.Pending, b.PendingMessage, b.PendingSince
 	case b.Version == a.Version:
 		joined.Ready = a.Ready || b.Ready
 		if b.Pending > a.Pending || b.Pending == a.Pending && b.PendingMessage > a.PendingMessage {
 			joined.Pending, joined.PendingMessage = b.Pending, b.PendingMessage
 		}
+		joined.PendingSince = later(a.PendingSince, b.PendingSince)
 	}
 	joined.Failures, joined.Ignored = max(a.Failures, b.Failures), max(a.Ignored, b.Ignored)
 	joined.Node = max(a.Node, b.Node)
@@ -97,7 +99,7 @@ func join(a, b PodFact) PodFact {
 // plausible returns the fact without what is said of Pending Pods only.
 func (f PodFact) plausible() PodFact {
 	if f.Phase != "" && f.Phase != corev1.PodPending {
-		f.Pending, f.PendingMessage = "", ""
+		f.Pending, f.PendingMessage, f.PendingSince = "", "", time.Time{}
 	}
 	return f
 }

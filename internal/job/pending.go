@@ -8,20 +8,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PendingDeadlineExceeded is the reason of the Event, and of the evidence, of a Pod that did not start in time.
+// PendingDeadlineExceeded is the reason of the Event, and of the evidence, of a Pod one of whose containers did not start in time.
 const PendingDeadlineExceeded = "PendingDeadlineExceeded"
 
-// pendingDue returns when a Pod must have started; ok is false for one that has, or may wait for ever.
-// Pods of a Job that is suspended, being deleted or decided upon end in another way. One of which nothing is known any more
-// (unheard) may have started: the list that is to come tells.
+// pendingLook is how often it is looked whether what is to start next may start yet, at most: an init container may run for hours.
+const pendingLook = time.Minute
+
+// pendingDue returns when what is to start next of a Pod must have started; ok is false if all has, or may wait for ever. Pods of a Job
+// that is suspended, being deleted or decided upon end in another way. One of which nothing is known any more (unheard) may have
+// started: the list that is to come tells.
 func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
 	if p.spec.PendingDeadlineSeconds <= 0 || p.spec.Suspend || p.spec.Deleting || p.state.interim() != nil ||
 		pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided || pod.Phase == "" && p.state.Doubt ||
-		!pod.Started.IsZero() || pod.Phase != "" && pod.Phase != corev1.PodPending || pod.Phase == corev1.PodPending && pod.Pending == "" {
+		pod.Phase != "" && pod.Phase != corev1.PodPending {
 		return time.Time{}, false
 	}
-	return pod.Since.Add(time.Duration(p.spec.PendingDeadlineSeconds) * time.Second), true
+	limit := time.Duration(p.spec.PendingDeadlineSeconds) * time.Second
+	if pod.waitsForInit() {
+		return later(pod.Since, p.state.Listing).Add(max(limit, pendingLook)), true
+	}
+	return later(pod.Since, pod.PendingSince).Add(limit), true
 }
+
+// waitsForInit reports whether what is to start next of a Pod waits for an init container to end.
+func (p Pod) waitsForInit() bool { return p.Phase == corev1.PodPending && p.Pending == "" }
 
 // clockPending starts the clock of Pods that are new.
 func (p *pass) clockPending() {
@@ -34,7 +44,8 @@ func (p *pass) clockPending() {
 	}
 }
 
-// pendingListDue reports whether an overdue Pod may have started since the last list: PodWatch does not report starts.
+// pendingListDue reports whether a Pod that is overdue may have started since the last list, or waits for an init container that may
+// have ended: PodWatch reports neither.
 func (p *pass) pendingListDue() bool {
 	for _, pod := range p.state.Pods {
 		if due, ok := p.pendingDue(pod); ok && !p.now.Before(due) && p.state.Listing.Before(due) {
@@ -48,7 +59,7 @@ func (p *pass) pendingListDue() bool {
 func (p *pass) failPending() {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		if due, ok := p.pendingDue(*pod); !ok || p.waits(due, WakePending) || !p.mayDelete(*pod) {
+		if due, ok := p.pendingDue(*pod); !ok || p.waits(due, WakePending) || pod.waitsForInit() || !p.mayDelete(*pod) {
 			continue
 		}
 		pod.PendingFailed, pod.Finished = true, p.second

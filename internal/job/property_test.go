@@ -52,6 +52,7 @@ func drawFact(t *rapid.T) job.PodFact {
 		Ignored:        rapid.Int32Range(0, 1).Draw(t, "ignored"),
 		Pending:        rapid.SampledFrom([]job.PendingReason{"", job.PendingImagePull, job.PendingUnschedulable}).Draw(t, "pending"),
 		PendingMessage: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "pending message"),
+		PendingSince:   rapid.SampledFrom([]time.Time{{}, start, start.Add(time.Minute)}).Draw(t, "pending since"),
 	}
 }
 

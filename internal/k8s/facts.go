@@ -1,7 +1,6 @@
 package k8s
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -84,7 +83,12 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	case corev1.PodFailed:
 		fact.Exits, fact.Conditions = exits(pod), conditions(pod)
 	case corev1.PodPending:
-		fact.Pending, fact.PendingMessage = pending(pod, full)
+		if wait, waits := WaitOf(pod); waits {
+			fact.Pending, fact.PendingMessage = wait.Reason, wait.text(full)
+			if wait.Since.After(pod.CreationTimestamp.Time) {
+				fact.PendingSince = wait.Since
+			}
+		}
 	}
 	return fact
 }
@@ -229,10 +233,7 @@ func finishTime(pod *corev1.Pod) time.Time {
 // containersFinished returns when the last app or restartable init container
 // ended; ok is false while one of them has not, and without any status.
 func containersFinished(pod *corev1.Pod) (finished time.Time, ok bool) {
-	restartable := make(map[string]bool, len(pod.Spec.InitContainers))
-	for _, container := range pod.Spec.InitContainers {
-		restartable[container.Name] = ptr.Deref(container.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
-	}
+	restartable := restartableOf(pod)
 	sidecars := slices.DeleteFunc(slices.Clone(pod.Status.InitContainerStatuses), func(status corev1.ContainerStatus) bool { return !restartable[status.Name] })
 	for status := range pointers(pod.Status.ContainerStatuses, sidecars) {
 		terminated := status.State.Terminated
@@ -244,59 +245,4 @@ func containersFinished(pod *corev1.Pod) (finished time.Time, ok bool) {
 		}
 	}
 	return finished, !finished.IsZero()
-}
-
-// explained says what the kubelet's reason for which a container waits amounts to; empty where it does not tell.
-func explained(waiting *corev1.ContainerStateWaiting) job.PendingReason {
-	if waiting == nil {
-		return ""
-	}
-	switch waiting.Reason {
-	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
-		"SignatureValidationFailed":
-		return job.PendingImagePull
-	case "CreateContainerConfigError", "CreateContainerError", "PreCreateHookError", "PreStartHookError", "RunContainerError",
-		"PostStartHookError":
-		return job.PendingConfigError
-	}
-	return ""
-}
-
-// pending says why a Pod in phase Pending has not started, and in whose words: with their message if full is set. It is
-// empty once a container has started, an init container included.
-func pending(pod *corev1.Pod, full bool) (job.PendingReason, string) {
-	var waiting *corev1.ContainerStateWaiting
-	for status := range statuses(pod) {
-		if status.State.Running != nil || len(starts(*status)) > 0 {
-			return "", ""
-		}
-		if found := status.State.Waiting; found != nil && explained(waiting) == "" {
-			waiting = found
-		}
-	}
-	describe := func(reason, message string) string {
-		reason = clip.Text(reason, maxReason)
-		switch {
-		case message == "" || !full:
-			return reason
-		case reason == "":
-			return clip.Message(message)
-		}
-		return clip.Message(reason + ": " + message)
-	}
-	switch reason := explained(waiting); {
-	case reason != "":
-		return reason, describe(waiting.Reason, waiting.Message)
-	case pod.Spec.NodeName == "":
-		if condition := podCondition(pod, corev1.PodScheduled, corev1.ConditionFalse); condition != nil {
-			return job.PendingUnschedulable, describe(condition.Reason, condition.Message)
-		}
-		return job.PendingUnschedulable, "no node has been assigned yet"
-	case waiting == nil:
-		return job.PendingLost, clip.Message(fmt.Sprintf("node %s has not reported anything about the Pod", pod.Spec.NodeName))
-	case podCondition(pod, corev1.PodReadyToStartContainers, corev1.ConditionTrue) != nil:
-		// The kubelet has a word for failures only. It pulls images once the Pod's sandbox, network and volumes are there.
-		return job.PendingImagePull, describe(waiting.Reason, waiting.Message)
-	}
-	return job.PendingConfigError, describe(waiting.Reason, waiting.Message)
 }

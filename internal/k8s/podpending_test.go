@@ -35,10 +35,40 @@ func (p podBuilder) condition(kind corev1.PodConditionType, status corev1.Condit
 	return p
 }
 
+// TestSinceWhenAContainerWaits: what has to come before it does not count.
+func TestSinceWhenAContainerWaits(t *testing.T) {
+	waits := waiting("a", "ErrImagePull", "")
+	ran := terminated("prepare", 0, 90)
+	ran.State.Terminated.StartedAt = at(1)
+	running := corev1.ContainerStatus{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(95)}}}
+	for name, test := range map[string]struct {
+		pod  podBuilder
+		want metav1.Time
+	}{
+		"the first":               {pod(corev1.PodPending), at(0)},
+		"after an init container": {pod(corev1.PodPending).initContainer(ran), at(90)},
+		"behind a sidecar":        {pod(corev1.PodPending).initContainer(ran).sidecar(running.Name, running), at(95)},
+		"beside another":          {pod(corev1.PodPending).initContainer(ran).container(running), at(90)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.pod.CreationTimestamp = at(0)
+			wait, ok := k8s.WaitOf(test.pod.on("node").container(waits).Pod)
+			if !ok || !wait.Since.Equal(test.want.Time) || !wait.Failed {
+				t.Errorf("%+v, %v; want since %v", wait, ok, test.want)
+			}
+			if fact := k8s.PodFact(test.pod.Pod); !fact.PendingSince.Equal(test.want.Time) != (test.want == at(0)) {
+				t.Errorf("the fact says since %v", fact.PendingSince)
+			}
+		})
+	}
+}
+
 func TestWhyAPodHasNotStarted(t *testing.T) {
 	running := corev1.ContainerStatus{Name: "prepare", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(1)}}}
 	done := terminated("prepare", 0, 2)
 	done.State.Terminated.StartedAt = at(1)
+	failed := terminated("prepare", 1, 2)
+	failed.State.Terminated.StartedAt = at(1)
 	crashed := waiting("a", "CrashLoopBackOff", "")
 	crashed.LastTerminationState = done.State
 	unstartable := waiting("a", "RunContainerError", "exec: not found")
@@ -74,8 +104,27 @@ func TestWhyAPodHasNotStarted(t *testing.T) {
 			pending().on("node").container(creating).condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", ""),
 			job.PendingImagePull, "ContainerCreating",
 		},
-		"an init container runs":       {pending().on("node").container(waiting("a", "PodInitializing", "")).initContainer(running), "", ""},
-		"an init container has ended":  {pending().on("node").container(waiting("a", "ErrImagePull", "")).initContainer(done), "", ""},
+		"an init container runs": {pending().on("node").container(waiting("a", "PodInitializing", "")).initContainer(running), "", ""},
+		"an init container has ended": {
+			pending().on("node").container(waiting("a", "ErrImagePull", "")).initContainer(done), job.PendingImagePull, "ErrImagePull",
+		},
+		"an init container has ended, and the next one waits": {
+			pending().on("node").container(waiting("a", "PodInitializing", "")).initContainer(done).initContainer(waiting("b", "ErrImagePull", "")),
+			job.PendingImagePull, "ErrImagePull",
+		},
+		"an init container has failed":          {pending().on("node").container(waiting("a", "PodInitializing", "")).initContainer(failed), "", ""},
+		"an init container failed and restarts": {pending().on("node").container(waiting("a", "PodInitializing", "")).initContainer(crashed), "", ""},
+		"a sidecar runs": {
+			pending().on("node").sidecar(running.Name, running).container(waiting("a", "ErrImagePull", "")), job.PendingImagePull, "ErrImagePull",
+		},
+		"a sidecar waits": {
+			pending().on("node").sidecar("prepare", waiting("prepare", "ErrImagePull", "")).container(waiting("a", "PodInitializing", "")),
+			job.PendingImagePull, "ErrImagePull",
+		},
+		"another container runs": {
+			pending().on("node").container(running).container(waiting("b", "CreateContainerConfigError", "")),
+			job.PendingConfigError, "CreateContainerConfigError",
+		},
 		"a container ran and restarts": {pending().on("node").container(crashed), "", ""},
 		"it runs":                      {pod(corev1.PodRunning).on("node").container(waiting("a", "ErrImagePull", "")), "", ""},
 		"long words": {
