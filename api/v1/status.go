@@ -98,6 +98,12 @@ type CronJobStatus struct {
 	// +optional
 	ConsecutiveFailures int32 `json:"consecutiveFailures,omitempty"`
 
+	// medianDurationSeconds is the median of how long the last twenty runs took that
+	// completed successfully. It is absent until ten have.
+	//
+	// +optional
+	MedianDurationSeconds int64 `json:"medianDurationSeconds,omitempty"`
+
 	// conditions describe the state of the CronJob. ScheduleValid is False if the
 	// schedule or the time zone cannot be used. Suspended is True while no
 	// scheduled runs start. TemplateValid is False if the API server would refuse
@@ -105,7 +111,7 @@ type CronJobStatus struct {
 	// starting. Ready is True if the schedule runs or is suspended.
 	// LastRunSucceeded says how the run that ended last has ended.
 	// NativeCronJobActive is True while a batch/v1 CronJob of the same name exists
-	// and is not suspended.
+	// and is not suspended. RunStuck is True while no container of a run starts.
 	//
 	// +optional
 	// +listType=map
@@ -251,6 +257,9 @@ const (
 	// ConditionNativeCronJobActive is True while a batch/v1 CronJob of the same name exists and is not suspended. It
 	// is absent until that has been so.
 	ConditionNativeCronJobActive = "NativeCronJobActive"
+	// ConditionRunStuck is True while a run waits for its containers to start for longer than spec.stuckAfterSeconds. Its
+	// message names the Job and says what keeps it. It is absent until that has been so.
+	ConditionRunStuck = "RunStuck"
 	// ConditionWorkflowPaused is True while the CronJob's workflow is paused in Temporal, or pinned to a build of the
 	// worker. It is absent until that has been so.
 	ConditionWorkflowPaused = "WorkflowPaused"

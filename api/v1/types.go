@@ -167,6 +167,37 @@ type CronJobSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	PauseAfterFailures *int32 `json:"pauseAfterFailures,omitempty"`
 
+	// stuckAfterSeconds is the number of seconds after which a run is stuck none of
+	// whose containers has started. The condition RunStuck and an event say so. By
+	// default it is 120 if there is an error, such as an image that cannot be
+	// pulled, 300 if no node takes the Pod, and 900 if there is no error. Without
+	// an error there is no event.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=31536000
+	StuckAfterSeconds *int64 `json:"stuckAfterSeconds,omitempty"`
+
+	// pendingDeadlineSeconds is the number of seconds within which each container of
+	// a Pod has to start once it may: an init container has to end before others may.
+	// If one has not, the Pod counts as failed and is deleted. Each run's Job gets it
+	// as the annotation ostinato.dev/pending-deadline-seconds. By default containers
+	// may wait for ever.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=31536000
+	PendingDeadlineSeconds *int64 `json:"pendingDeadlineSeconds,omitempty"`
+
+	// expectedDurationSeconds is the number of seconds that a run may take. A run that
+	// takes longer goes on, and is shown as long. The default is three times
+	// status.medianDurationSeconds, and a minute at least.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=31536000
+	ExpectedDurationSeconds *int64 `json:"expectedDurationSeconds,omitempty"`
+
 	// suspend stops scheduled runs from starting. Active runs continue, and manual
 	// runs can still start. The default is false.
 	//

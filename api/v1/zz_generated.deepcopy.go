@@ -107,6 +107,21 @@ func (in *CronJobSpec) DeepCopyInto(out *CronJobSpec) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.StuckAfterSeconds != nil {
+		in, out := &in.StuckAfterSeconds, &out.StuckAfterSeconds
+		*out = new(int64)
+		**out = **in
+	}
+	if in.PendingDeadlineSeconds != nil {
+		in, out := &in.PendingDeadlineSeconds, &out.PendingDeadlineSeconds
+		*out = new(int64)
+		**out = **in
+	}
+	if in.ExpectedDurationSeconds != nil {
+		in, out := &in.ExpectedDurationSeconds, &out.ExpectedDurationSeconds
+		*out = new(int64)
+		**out = **in
+	}
 	if in.Suspend != nil {
 		in, out := &in.Suspend, &out.Suspend
 		*out = new(bool)

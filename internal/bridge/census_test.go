@@ -2,14 +2,15 @@ package bridge
 
 import (
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // named puts a CronJob into a namespace.
@@ -57,41 +58,52 @@ func TestTheLeaderCountsWhatIsWrongInEachNamespace(t *testing.T) {
 		{"longest_queued_run_seconds", []string{"shop"}, 80},
 		{"active_jobs", []string{"shop"}, 1},
 		{"longest_active_job_seconds", []string{"shop"}, 19},
-		{"pending_jobs", []string{"shop"}, 0},
+		{"stuck_jobs", []string{"shop"}, 0},
 	} {
 		assert.Equal(t, metric.want, w.measured("ostinato_bridge_"+metric.name, metric.labels...), "%s of %v", metric.name, metric.labels)
 	}
-	w.clock.Step(pendingAfter)
-	w.eventually(func() bool { return w.measured("ostinato_bridge_pending_jobs", "shop") == 1 }, "the Job is pending")
-
 	w.cancel()
 	w.stopped()
 	assert.Zero(t, w.measured("ostinato_bridge_failing_cronjobs", "shop"), "it leads no more")
 }
 
-func TestWhichJobsAreUnderWayAndPending(t *testing.T) {
-	pods := func(active, ready int32) func(*batchv1.Job) {
-		return func(j *batchv1.Job) { j.Status.Active, j.Status.Ready = active, ptr.To(ready) }
-	}
-	for _, test := range []struct {
-		name                 string
-		job                  *batchv1.Job
-		now, active, pending int
+func TestWhichJobsAreUnderWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		job   *batchv1.Job
+		under int
 	}{
-		{name: "no Pod starts", job: standalone(running, pods(1, 0)), now: 301, active: 1, pending: 1},
-		{name: "no Pod has started yet", job: standalone(running, pods(1, 0)), now: 300, active: 1},
-		{name: "one of three runs", job: standalone(running, pods(3, 1)), now: 900, active: 1},
-		{name: "in back-off", job: standalone(running, pods(0, 0)), now: 900, active: 1},
-		{name: "nobody has taken it", job: standalone(), now: 300, active: 1, pending: 1},
-		{name: "nobody has taken it yet", job: standalone(), now: 299, active: 1},
-		{name: "suspended", job: standalone(suspended), now: 900},
-		{name: "finished", job: standalone(complete), now: 900},
-		{name: "being deleted", job: standalone(running, pods(1, 0), func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: after(2)} }), now: 900},
+		"it runs":           {standalone(running), 1},
+		"none has taken it": {standalone(), 1},
+		"suspended":         {standalone(suspended), 0},
+		"finished":          {standalone(complete), 0},
+		"being deleted":     {standalone(running, func(j *batchv1.Job) { j.DeletionTimestamp = at(2) }), 0},
 	} {
 		n := namespaceCount{values: map[*prometheus.Desc]float64{}}
-		n.addJob(test.job, after(test.now))
-		assert.EqualValues(t, test.active, n.values[activeJobs], test.name)
-		assert.EqualValues(t, test.pending, n.values[pendingJobs], test.name)
+		n.addJob(test.job, judgement{stuck: true, expected: 15 * time.Minute}, after(902))
+		assert.EqualValues(t, test.under, n.values[activeJobs], name)
+		assert.EqualValues(t, test.under, n.values[stuckJobs], name)
+		assert.EqualValues(t, test.under, n.values[longJobs], name)
+	}
+}
+
+func TestWhichJobsAreLong(t *testing.T) {
+	for name, test := range map[string]struct {
+		cronJob *ostinatov1.CronJob
+		seconds int
+		long    bool
+	}{
+		"as its CronJob expects":           {cronJob(func(c *ostinatov1.CronJob) { c.Spec.ExpectedDurationSeconds = ptr.To[int64](100) }), 101, false},
+		"longer than that":                 {cronJob(func(c *ostinatov1.CronJob) { c.Spec.ExpectedDurationSeconds = ptr.To[int64](100) }), 102, true},
+		"three times the median":           {cronJob(func(c *ostinatov1.CronJob) { c.Status.MedianDurationSeconds = 40 }), 121, false},
+		"longer than that of a median":     {cronJob(func(c *ostinatov1.CronJob) { c.Status.MedianDurationSeconds = 40 }), 122, true},
+		"a minute, of a short one":         {cronJob(func(c *ostinatov1.CronJob) { c.Status.MedianDurationSeconds = 1 }), 61, false},
+		"longer than a minute":             {cronJob(func(c *ostinatov1.CronJob) { c.Status.MedianDurationSeconds = 1 }), 62, true},
+		"a day, of which nothing is known": {cronJob(), 86_401, false},
+		"longer than a day":                {cronJob(), 86_402, true},
+	} {
+		n := namespaceCount{values: map[*prometheus.Desc]float64{}}
+		n.addJob(standalone(running), judgement{expected: schedule.Expected(test.cronJob)}, after(test.seconds))
+		assert.Equal(t, test.long, n.values[longJobs] == 1, name)
 	}
 }
 

@@ -34,6 +34,9 @@ func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ost
 	if paused := c.memory.paused.get(item); paused != "" {
 		take(pausedCondition(cronJob, c.workflowID(item), paused == metav1.ConditionTrue, c.Clock.Now()))
 	}
+	if runs, known := c.stuckRuns(cronJob); known {
+		take(stuckCondition(cronJob, runs, c.Clock.Now()))
+	}
 	if len(changed) == 0 {
 		return nil
 	}
@@ -41,7 +44,8 @@ func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ost
 		return err
 	}
 	for _, condition := range changed {
-		if condition.Status == metav1.ConditionTrue {
+		// Of a run that is stuck its Job has the Event.
+		if condition.Status == metav1.ConditionTrue && condition.Type != ostinatov1.ConditionRunStuck {
 			c.warn(cronJob, condition.Reason, condition.Message)
 		}
 	}

@@ -48,11 +48,12 @@ func (k kind) word() string { return strings.TrimPrefix(string(k), "batch/v1 ") 
 type task string
 
 const (
-	follow     task = "follow"                      // send the object's workflow what it needs to hear
-	scan       task = "scan for orphaned workflows" // find workflows of a kind whose object is gone or another controller's; no name
-	endOrphan  task = "end orphaned workflow"       // the workflow's object seems to be gone
-	endForeign task = "end foreign workflow"        // another controller has the workflow's object
-	restart    task = "restart workflow"            // the object's workflow has ended, or another runs in its place
+	follow      task = "follow"                      // send the object's workflow what it needs to hear
+	scan        task = "scan for orphaned workflows" // find workflows of a kind whose object is gone or another controller's; no name
+	endOrphan   task = "end orphaned workflow"       // the workflow's object seems to be gone
+	endForeign  task = "end foreign workflow"        // another controller has the workflow's object
+	lookAtStart task = "look what keeps a Job from starting"
+	restart     task = "restart workflow" // the object's workflow has ended, or another runs in its place
 )
 
 type key struct {
@@ -186,6 +187,8 @@ func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key)
 		return c.syncForeignJob(ctx, item)
 	case item.task == endForeign:
 		return 0, c.syncForeignCronJob(ctx, item)
+	case item.task == lookAtStart:
+		return 0, c.lookAtStart(ctx, item)
 	case item.task == restart:
 		return 0, c.restart(ctx, item)
 	case ofJob:
@@ -264,6 +267,8 @@ type memory struct {
 	paused table[metav1.ConditionStatus]
 	// foreign are Jobs to be handed back, with what each was last seen to wait for.
 	foreign table[string]
+	// looks are those at Jobs that may be stuck.
+	looks table[look]
 	// pruned holds the finished Jobs of each CronJob seen deleted, until its workflow may have been asked to look.
 	pruned backlog[pruned]
 	// gone holds the UIDs of objects seen deleted, until that was sent.

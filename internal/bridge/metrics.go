@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -101,9 +102,6 @@ func (m *Metrics) TemporalIsShort(short bool) {
 
 func (m *Metrics) sent(kind, workflow string) { m.messages.WithLabelValues(kind, workflow).Inc() }
 
-// pendingAfter is how long a Job may be under way without a Pod that is ready before it counts as pending.
-const pendingAfter = 5 * time.Minute
-
 // namespaceLabel is not "namespace", the label by which Prometheus says where the process is that it scrapes.
 const namespaceLabel = "object_namespace"
 
@@ -118,12 +116,13 @@ var (
 	queuedRuns    = newDesc("queued_runs", "Runs that wait in the queues of CronJobs.")
 	longestQueued = newDesc("longest_queued_run_seconds", "How overdue the oldest queued run is.")
 	activeJobs    = newDesc("active_jobs", "Jobs under way, without the suspended.")
-	pendingJobs   = newDesc("pending_jobs", "Jobs under way for 5 minutes or more that have no Pod that is ready, those in back-off left out.")
+	stuckJobs     = newDesc("stuck_jobs", "Jobs under way whose containers can't start for a reason that Kubernetes names.")
+	longJobs      = newDesc("long_jobs", "Jobs under way for longer than expected: by the CronJob, else for more than a day.")
 	longestActive = newDesc("longest_active_job_seconds", "Age of the oldest Job under way.")
 )
 
 // gauges are the metrics that have one value for each namespace.
-var gauges = []*prometheus.Desc{failing, maxFailures, queuedRuns, longestQueued, activeJobs, pendingJobs, longestActive}
+var gauges = []*prometheus.Desc{failing, maxFailures, queuedRuns, longestQueued, activeJobs, stuckJobs, longJobs, longestActive}
 
 // namespaceCount is what a census finds in one namespace.
 type namespaceCount struct {
@@ -164,17 +163,19 @@ func lastOutcome(cronJob *ostinatov1.CronJob) string {
 	return "Unknown"
 }
 
-func (n *namespaceCount) addJob(job *batchv1.Job, now time.Time) {
+// addJob counts a Job of which is known what a judgement says.
+func (n *namespaceCount) addJob(job *batchv1.Job, known judgement, now time.Time) {
 	if finished(job) || job.DeletionTimestamp != nil || ptr.Deref(job.Spec.Suspend, false) {
 		return
 	}
 	begun := ptr.Deref(job.Status.StartTime, job.CreationTimestamp)
 	n.values[activeJobs]++
 	n.atLeast(longestActive, now.Sub(begun.Time).Seconds())
-	// A Job in back-off has no active Pod: it fails, and is not pending.
-	waits := job.Status.StartTime == nil || job.Status.Active > 0 && ptr.Deref(job.Status.Ready, 0) == 0
-	if waits && now.Sub(begun.Time) >= pendingAfter {
-		n.values[pendingJobs]++
+	if known.stuck {
+		n.values[stuckJobs]++
+	}
+	if now.Sub(begun.Time) > cmp.Or(known.expected, expectedAtMost) {
+		n.values[longJobs]++
 	}
 }
 
@@ -207,7 +208,18 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-func (c *census) count(objects *objects, now time.Time) {
+// judgement is what is known of a Job beside the object: that none of its containers can start, and how long it is expected to take, 0
+// where nothing says it.
+type judgement struct {
+	stuck    bool
+	expected time.Duration
+}
+
+// expectedAtMost is how long a Job may take of which nothing else is expected.
+const expectedAtMost = 24 * time.Hour
+
+// count counts what the caches hold.
+func (c *census) count(objects *objects, judge func(*batchv1.Job) judgement, now time.Time) {
 	counted := map[string]*namespaceCount{}
 	of := func(namespace string) *namespaceCount {
 		n := counted[namespace]
@@ -218,6 +230,6 @@ func (c *census) count(objects *objects, now time.Time) {
 		return n
 	}
 	objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { of(cronJob.Namespace).addCronJob(cronJob, now) })
-	objects.eachJob(func(job *batchv1.Job) { of(job.Namespace).addJob(job, now) })
+	objects.eachJob(func(job *batchv1.Job) { of(job.Namespace).addJob(job, judge(job), now) })
 	c.latest.Store(&counted)
 }

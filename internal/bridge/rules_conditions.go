@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,7 +13,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// Reasons of the bridge's conditions. The first of each is that of the Warning Event, too.
+// Reasons of the conditions of the CronJob itself. The first of each is that of the Warning Event, too.
 const (
 	namesakeActiveReason    = event.NativeCronJobActive
 	namesakeSuspendedReason = "NativeCronJobSuspended"
@@ -26,6 +27,7 @@ const (
 var ConditionReasonsOf = map[string][]string{
 	ostinatov1.ConditionNativeCronJobActive: {namesakeActiveReason, namesakeSuspendedReason, namesakeGoneReason},
 	ostinatov1.ConditionWorkflowPaused:      {pausedReason, unpausedReason},
+	ostinatov1.ConditionRunStuck:            append(slices.Clone(stuckReasons), notStuckReason),
 }
 
 // namesakeNoted is the status of the condition NativeCronJobActive, "" where there is none.

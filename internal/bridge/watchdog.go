@@ -22,17 +22,18 @@ const (
 // watchdog looks for CronJobs whose workflow does not do what it should.
 func (c *controller) watchdog(ctx context.Context) {
 	defer c.Metrics.census.latest.Store(nil)
-	c.Metrics.census.count(c.objects, c.Clock.Now())
+	c.Metrics.census.count(c.objects, c.judgementOf, c.Clock.Now())
 	var compared time.Time
 	c.every(ctx, watchdogPeriod, func(context.Context) {
 		now := c.Clock.Now()
 		c.inspect(now)
+		c.inspectStarts(now)
 		if now.Sub(compared) >= nextTimesPeriod {
 			compared = now
 			c.compareNextTimes(now)
 			c.reportUnserved()
 		}
-		c.Metrics.census.count(c.objects, now)
+		c.Metrics.census.count(c.objects, c.judgementOf, now)
 	})
 }
 

@@ -63,12 +63,13 @@ const (
 	WorkflowReplaced    = "WorkflowReplaced"
 	WorkflowPaused      = "WorkflowPaused"
 	NativeCronJobActive = "NativeCronJobActive"
+	RunStuck            = "RunStuck"
 	// TemporalDataLost is on the bridge's lease; all others are on CronJobs and Jobs.
 	TemporalDataLost = "TemporalDataLost"
 )
 
 // OfBridge are these reasons. No plan asks for one.
-var OfBridge = []string{RunOverdue, WorkflowRestarted, WorkflowReplaced, WorkflowPaused, NativeCronJobActive, TemporalDataLost}
+var OfBridge = []string{RunOverdue, WorkflowRestarted, WorkflowReplaced, WorkflowPaused, NativeCronJobActive, RunStuck, TemporalDataLost}
 
 // MaxPerRequest bounds the Events that one request asks for. Upstream's limit lets 25 pass in a
 // row, and an activity emits up to three of its own.

@@ -71,7 +71,7 @@ func TestWhenAPodIsGivenUp(t *testing.T) {
 				}
 				d.now = wake
 			}
-			equal(t, "given up after", given, test.given)
+			equal(t, "given up after", given.Truncate(time.Second), test.given)
 		})
 	}
 }

@@ -29,7 +29,7 @@ const manual = "manual"
 // gets the WorkflowAnnotation with workflow ("<Temporal namespace>/<ID of the Job's workflow>"); another's has no workflow.
 func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow string) *batchv1.Job {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
-	annotations := make(map[string]string, len(template.Annotations)+4)
+	annotations := make(map[string]string, len(template.Annotations)+5)
 	maps.Copy(annotations, template.Annotations)
 	zone, err := time.LoadLocation(ptr.Deref(cronJob.Spec.TimeZone, ""))
 	if err != nil {
@@ -38,6 +38,9 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 	annotations[names.ScheduledTimestampAnnotation] = start.Scheduled.In(zone).Format(time.RFC3339)
 	if start.Manual {
 		annotations[names.InstantiateAnnotation] = manual
+	}
+	if seconds := ptr.Deref(cronJob.Spec.PendingDeadlineSeconds, 0); seconds > 0 {
+		annotations[names.PendingDeadlineAnnotation] = strconv.FormatInt(seconds, 10)
 	}
 	if start.Backfill != 0 {
 		annotations[names.BackfillAnnotation] = strconv.FormatInt(start.Backfill, 10)

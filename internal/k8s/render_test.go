@@ -195,3 +195,18 @@ func TestRenderJobWritesTheTimeInTheZone(t *testing.T) {
 		})
 	}
 }
+
+// TestAJobHasThePendingDeadlineOfItsCronJob: the field outweighs the annotation of the template.
+func TestAJobHasThePendingDeadlineOfItsCronJob(t *testing.T) {
+	cronJob := &ostinatov1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"}}
+	cronJob.Spec.JobTemplate.Annotations = map[string]string{names.PendingDeadlineAnnotation: "600"}
+	for seconds, want := range map[int64]string{0: "600", 90: "90"} {
+		if cronJob.Spec.PendingDeadlineSeconds = nil; seconds > 0 {
+			cronJob.Spec.PendingDeadlineSeconds = ptr.To(seconds)
+		}
+		rendered := k8s.RenderJob(cronJob, schedule.Start{Name: "hello-1"}, "")
+		if got := rendered.Annotations[names.PendingDeadlineAnnotation]; got != want {
+			t.Errorf("%d: annotation %q, want %q", seconds, got, want)
+		}
+	}
+}

@@ -84,6 +84,8 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		RecentRuns:          ledger.RecentRuns(rows),
 		LastFailureTime:     ledger.Timestamp(state.LastFailure),
 		ConsecutiveFailures: state.ConsecutiveFailures,
+
+		MedianDurationSeconds: medianSeconds(rows),
 	}
 	if len(rows) > 0 {
 		status.LastOutcome = string(rows[len(rows)-1].Outcome)
@@ -290,7 +292,7 @@ const (
 )
 
 // BridgeConditionTypes are those that the bridge writes to CronJobs.
-var BridgeConditionTypes = []string{ostinatov1.ConditionNativeCronJobActive, ostinatov1.ConditionWorkflowPaused}
+var BridgeConditionTypes = []string{ostinatov1.ConditionNativeCronJobActive, ostinatov1.ConditionRunStuck, ostinatov1.ConditionWorkflowPaused}
 
 // ValidateStatus reports whether a status, which may be forged, has the form and size of one that a plan writes for a
 // CronJob of the namespace. It does not say whether the status is true.
@@ -305,6 +307,8 @@ func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 		}
 	}
 	switch {
+	case status.MedianDurationSeconds < 0:
+		return fmt.Errorf("status: medianDurationSeconds is %d, want 0 or more", status.MedianDurationSeconds)
 	case status.ActiveCount < 0:
 		return fmt.Errorf("status: activeCount is %d, want 0 or more", status.ActiveCount)
 	case status.LastResult != "" && !lastResultPattern.MatchString(status.LastResult):
