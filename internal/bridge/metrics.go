@@ -14,6 +14,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/telemetry"
 )
 
@@ -174,7 +175,7 @@ func (n *namespaceCount) addJob(job *batchv1.Job, known judgement, now time.Time
 	if known.stuck {
 		n.values[stuckJobs]++
 	}
-	if now.Sub(begun.Time) > cmp.Or(known.expected, expectedAtMost) {
+	if now.Sub(begun.Time) > cmp.Or(known.expected, schedule.ExpectedAtMost) {
 		n.values[longJobs]++
 	}
 }
@@ -214,9 +215,6 @@ type judgement struct {
 	stuck    bool
 	expected time.Duration
 }
-
-// expectedAtMost is how long a Job may take of which nothing else is expected.
-const expectedAtMost = 24 * time.Hour
 
 // count counts what the caches hold.
 func (c *census) count(objects *objects, judge func(*batchv1.Job) judgement, now time.Time) {

@@ -37,14 +37,17 @@ func medianSeconds(rows []ledger.Entry) int64 {
 	return max(taken[len(taken)/2], 1)
 }
 
-// Expected is how long a run of the CronJob is expected to take; 0 if nothing is known.
+// ExpectedAtMost is how long a run may take of which nothing is known.
+const ExpectedAtMost = 24 * time.Hour
+
+// Expected is how long a run of the CronJob is expected to take at most.
 func Expected(cronJob *ostinatov1.CronJob) time.Duration {
 	if seconds := ptr.Deref(cronJob.Spec.ExpectedDurationSeconds, 0); seconds > 0 {
 		return time.Duration(seconds) * time.Second
 	}
 	median := time.Duration(min(max(cronJob.Status.MedianDurationSeconds, 0), maxSeconds)) * time.Second
 	if median == 0 {
-		return 0
+		return ExpectedAtMost
 	}
 	return max(usualTimes*median, leastExpected)
 }

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // TriggerRequest asks for one manual run.
@@ -196,6 +198,14 @@ type TriggerAnswer struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// behind names beside a reason, where that is that other runs are active, the one that has been active longest.
+func (s State) behind(reason string) string {
+	if reason != ledger.ReasonJobAlreadyActive || len(s.Active) == 0 {
+		return reason
+	}
+	return fmt.Sprintf("%s: Job %s has been active since %s", reason, s.Active[0].Name, times.Format(cmp.Or(s.Active[0].Started, s.Active[0].Scheduled)))
+}
+
 // Answer returns what becomes of the trigger with a number (TriggerSequence after AddTrigger), once that is known.
 func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
 	job := names.TriggeredJob(state.Name, state.UID, sequence)
@@ -207,7 +217,7 @@ func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
 		if cmp.Or(reason, message) == "" {
 			return TriggerAnswer{}, false
 		}
-		return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: cmp.Or(message, reason)}, true
+		return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: state.behind(cmp.Or(message, reason))}, true
 	}
 	for _, entry := range slices.Backward(state.Ledger.Entries) {
 		switch {
@@ -215,7 +225,7 @@ func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
 		case entry.Outcome.HasJob():
 			return TriggerAnswer{Job: job, Runs: RunsNow}, true
 		default:
-			return TriggerAnswer{Runs: RunsRefused, Reason: entry.Why()}, true
+			return TriggerAnswer{Runs: RunsRefused, Reason: state.behind(entry.Why())}, true
 		}
 	}
 	return TriggerAnswer{Runs: RunsRefused, Reason: "it is forgotten: the ledger has no row of it"}, true

@@ -33,13 +33,16 @@ const (
 	kindStalled   = "Stalled"
 	kindUnheard   = "Unheard"
 	kindPaused    = "Paused"
+	kindStuck     = "Stuck"
+	kindBlocked   = "Blocked"
+	kindLong      = "Long"
 	kindFailing   = "Failing"
 	kindRefused   = "Refused"
 	kindWaiting   = "Waiting"
 	kindSuspended = "Suspended"
 )
 
-var kinds = []string{kindOverdue, kindStalled, kindUnheard, kindPaused, kindFailing, kindRefused, kindWaiting, kindSuspended}
+var kinds = []string{kindOverdue, kindStalled, kindUnheard, kindPaused, kindStuck, kindBlocked, kindLong, kindFailing, kindRefused, kindWaiting, kindSuspended}
 
 // overdueAfter is how late a run is before it is a deviation: by then the bridge has reminded the workflow twice.
 const overdueAfter = time.Minute
@@ -65,6 +68,15 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 	if condition := conditionIs(cronJob, ostinatov1.ConditionWorkflowPaused); condition != nil {
 		add(kindPaused, condition.Message)
 	}
+	if run, ok := stuck(cronJob); ok {
+		add(kindStuck, stuckFor(clock, run))
+	}
+	if why := blocked(clock, cronJob); why != "" {
+		add(kindBlocked, why)
+	}
+	for _, run := range long(clock, cronJob) {
+		add(kindLong, fmt.Sprintf("%s, where %s is expected", run.text(clock), Span(expected(cronJob))))
+	}
 	if status.ConsecutiveFailures > 0 {
 		why := fmt.Sprintf("%d runs in a row have failed", status.ConsecutiveFailures)
 		if status.ConsecutiveFailures == 1 {
@@ -80,7 +92,11 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 		add(kindRefused, fmt.Sprintf("the API server refused the run of %s: %s", clock.Short(rows[0].ScheduledTime.Time), why))
 	}
 	if status.Queued > 0 {
-		add(kindWaiting, fmt.Sprintf("%d runs wait for others to end", status.Queued))
+		why := fmt.Sprintf("%d runs wait for others to end", status.Queued)
+		if run := Blocker(clock, cronJob); run != "" {
+			why += ": " + run
+		}
+		add(kindWaiting, why)
 	}
 	if suspended {
 		why := "spec.suspend is set"

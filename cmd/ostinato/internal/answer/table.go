@@ -63,7 +63,7 @@ func CronJobs(clock Clock, cronJobs []ostinatov1.CronJob, namespaces, wide bool)
 		status := cronJob.Status
 		row := []string{
 			cronJob.Name, cronJob.Spec.Schedule, fmt.Sprint(ptr.Deref(cronJob.Spec.Suspend, false)), fmt.Sprint(status.ActiveCount),
-			ago(clock, lastRun(status)), status.LastResult, next(clock, status), Strip(status.RecentRuns),
+			ago(clock, lastRun(status)), lastResult(&cronJob), next(clock, status), Strip(status.RecentRuns),
 		}
 		if wide {
 			row = append(row, ptr.Deref(cronJob.Spec.TimeZone, ""), string(cronJob.Spec.ConcurrencyPolicy),
@@ -72,6 +72,14 @@ func CronJobs(clock Clock, cronJobs []ostinatov1.CronJob, namespaces, wide bool)
 		table.Rows = append(table.Rows, row)
 	}
 	return table.in(namespaces, len(cronJobs), func(n int) string { return cronJobs[n].Namespace })
+}
+
+// lastResult is how the run that started last has ended, or what it does.
+func lastResult(cronJob *ostinatov1.CronJob) string {
+	if _, isStuck := stuck(cronJob); isStuck && cronJob.Status.LastResult == "Running" {
+		return resultStuck
+	}
+	return cronJob.Status.LastResult
 }
 
 // in puts a column of namespaces before the others.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
 )
 
 // Branch is a Job of a CronJob with its Pods.
@@ -31,6 +32,9 @@ func Tree(out io.Writer, clock Clock, cronJob *ostinatov1.CronJob, branches []Br
 			stem, below = "└─ ", "   "
 		}
 		lines = append(lines, fmt.Sprintf("%sJob %s  %s, created %s", stem, branch.Job.Name, jobState(&branch.Job), clock.Ago(branch.Job.CreationTimestamp.Time)))
+		if run, ok := stuck(cronJob); ok && run.Job == branch.Job.Name && len(branch.Pods) == 0 {
+			lines = append(lines, below+stuckFor(clock, run))
+		}
 		for m, pod := range branch.Pods {
 			leaf := "├─ "
 			if m == len(branch.Pods)-1 {
@@ -68,6 +72,9 @@ func podState(pod *corev1.Pod) string {
 	state := string(pod.Status.Phase)
 	if pod.DeletionTimestamp != nil {
 		state = "Terminating"
+	}
+	if wait, waits := k8s.WaitOf(pod); waits && pod.DeletionTimestamp == nil {
+		return state + " (" + wait.Text() + ")"
 	}
 	for _, container := range pod.Status.ContainerStatuses {
 		switch {

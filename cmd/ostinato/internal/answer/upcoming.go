@@ -112,8 +112,17 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// presently says of a run that is stuck what keeps it.
+func presently(clock Clock, cronJob *ostinatov1.CronJob) string {
+	run, ok := stuck(cronJob)
+	if !ok {
+		return ""
+	}
+	return " At present " + stuckFor(clock, run) + "."
+}
+
 // Nothing is the answer where no time has come yet.
 func Nothing(clock Clock, cronJob *ostinatov1.CronJob) Verdict {
 	return Verdict{Namespace: cronJob.Namespace, CronJob: cronJob.Name, Text: Printable(fmt.Sprintf(
-		"No time of the CronJob has come since it was created at %s. %s", clock.Time(cronJob.CreationTimestamp.Time), outlook(clock, cronJob)))}
+		"No time of the CronJob has come since it was created at %s. %s", clock.Time(cronJob.CreationTimestamp.Time), outlook(clock, cronJob)) + presently(clock, cronJob))}
 }

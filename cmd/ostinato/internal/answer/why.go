@@ -66,6 +66,9 @@ func why(clock Clock, cronJob *ostinatov1.CronJob, known Ledger, at time.Time) s
 	case !at.After(timeOf(cronJob.Status.AccountedUntil)):
 		return strings.TrimSpace(fmt.Sprintf("Not known here: the time has its outcome, but it is not among the rows that were read. %s", known.Unseen))
 	}
+	if run, ok := blocker(cronJob); ok && at.After(run.Since) {
+		return fmt.Sprintf("Not yet: the run of %s is held back.%s %s", clock.Time(at), behind(clock, cronJob), run.freed(cronJob))
+	}
 	return fmt.Sprintf("Not decided yet: the times up to %s have their outcomes. %s", cmp.Or(formatted(clock, cronJob.Status.AccountedUntil), "none"), outlook(clock, cronJob))
 }
 
@@ -169,15 +172,18 @@ func outcome(clock Clock, cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun,
 	var text string
 	switch result {
 	case ledger.Started:
-		text = started(clock, row, "Yes")
+		text = started(clock, cronJob, row, "Yes")
 	case ledger.StartedLate:
-		text = started(clock, row, "Yes, late") + because(row)
+		text = started(clock, cronJob, row, "Yes, late") + because(row)
 	case ledger.Queued:
-		text = fmt.Sprintf("Not yet: the run of %s waits%s", clock.Time(at), because(row))
+		text = fmt.Sprintf("Not yet: the run of %s waits%s", clock.Time(at), because(row)) + behind(clock, cronJob)
 	case ledger.FailedToCreate:
 		text = "No: the Job could not be created" + because(row)
 	default:
 		text = "No: the time was skipped" + because(row)
+		if result == ledger.SkippedOverlap {
+			text += behind(clock, cronJob)
+		}
 	}
 	if row.Count > 1 {
 		text += fmt.Sprintf(" The same holds for %d times from %s to %s.", row.Count, clock.Time(row.ScheduledTime.Time), clock.Time(row.Until.Time))
@@ -191,8 +197,17 @@ func outcome(clock Clock, cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun,
 	return text
 }
 
+// behind names the run that keeps others from starting.
+func behind(clock Clock, cronJob *ostinatov1.CronJob) string {
+	run := Blocker(clock, cronJob)
+	if run == "" {
+		return ""
+	}
+	return " What is active now is " + run + "."
+}
+
 // started says when the run began and how it ended.
-func started(clock Clock, row ostinatov1.RecentRun, yes string) string {
+func started(clock Clock, cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun, yes string) string {
 	text := yes + ": Job " + row.JobName
 	if began := timeOf(row.StartTime); !began.IsZero() {
 		text += fmt.Sprintf(" was created at %s", clock.Time(began))
@@ -220,9 +235,9 @@ func started(clock Clock, row ostinatov1.RecentRun, yes string) string {
 			text += ", and was deleted before it had ended"
 		}
 	default:
-		text += ", and runs"
+		text += ", and " + stateOf(clock, cronJob, row.JobName)
 	}
-	return text + "."
+	return strings.TrimSuffix(text, ".") + "."
 }
 
 // reasons say in words why a time waited, was late, or was skipped.
@@ -282,6 +297,9 @@ func step(cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun, at time.Time) s
 		return "Correct what the message says; the next run is tried anew."
 	case row.Manual, row.Reason == ledger.ReasonDeleting, row.Reason == ledger.NamespaceTerminating:
 		return ""
+	}
+	if run, ok := blocker(cronJob); ok {
+		return run.freed(cronJob)
 	}
 	return fmt.Sprintf("To run it after all: ostinato backfill %s %s", cronJob.Name, at.UTC().Format(time.RFC3339))
 }

@@ -97,7 +97,7 @@ func (p *person) newRuns() *cobra.Command {
 			if known.Unseen != "" {
 				p.note("%s", known.Unseen)
 			}
-			return p.write(answer.Runs(p.clock(), rows), some(rows), jobs(rows))
+			return p.write(answer.Runs(p.clock(), answer.Told(p.clock(), cronJob, rows)), some(rows), jobs(rows))
 		}),
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "how many rows to show at most")

@@ -47,7 +47,7 @@ func NewCronJob(clock answer.Clock, cronJob *ostinatov1.CronJob, known answer.Le
 			shown.Suspensions = append(shown.Suspensions, "Now: "+answer.Printable(deviation.Why))
 		}
 	}
-	for _, row := range known.Rows {
+	for _, row := range answer.Told(clock, cronJob, known.Rows) {
 		if ledger.Outcome(row.Outcome) == ledger.SkippedSuspended {
 			shown.Suspensions = append(shown.Suspensions, labelOf(clock, row))
 		}
@@ -79,6 +79,9 @@ func policy(clock answer.Clock, cronJob *ostinatov1.CronJob) []Fact {
 	add("catchUpWindowSeconds", ptr.Deref(spec.CatchUpWindowSeconds, 0), spec.CatchUpWindowSeconds != nil)
 	add("catchUpLimit", ptr.Deref(spec.CatchUpLimit, 0), spec.CatchUpLimit != nil)
 	add("pauseAfterFailures", ptr.Deref(spec.PauseAfterFailures, 0), spec.PauseAfterFailures != nil)
+	add("stuckAfterSeconds", ptr.Deref(spec.StuckAfterSeconds, 0), spec.StuckAfterSeconds != nil)
+	add("pendingDeadlineSeconds", ptr.Deref(spec.PendingDeadlineSeconds, 0), spec.PendingDeadlineSeconds != nil)
+	add("expectedDurationSeconds", ptr.Deref(spec.ExpectedDurationSeconds, 0), spec.ExpectedDurationSeconds != nil)
 	add("active runs", cronJob.Status.ActiveCount, true)
 	add("waiting runs", cronJob.Status.Queued, cronJob.Status.Queued > 0)
 	for n := range facts {

@@ -53,7 +53,7 @@ func NewRun(clock answer.Clock, cronJob *ostinatov1.CronJob, known answer.Ledger
 		return run
 	}
 	run.Kind, run.Job = KindOf(*row), row.JobName
-	run.Facts = facts(clock, *row)
+	run.Facts = facts(clock, answer.Told(clock, cronJob, []ostinatov1.RecentRun{*row})[0])
 	if row.JobName != "" {
 		durations := Durations(known.Rows)
 		run.History = History(clock, *row, durations)
