@@ -71,8 +71,9 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 	if run, ok := stuck(cronJob); ok {
 		add(kindStuck, stuckFor(clock, run))
 	}
-	if why := blocked(clock, cronJob); why != "" {
-		add(kindBlocked, why)
+	blocks := blocked(clock, cronJob)
+	if blocks != "" {
+		add(kindBlocked, blocks)
 	}
 	for _, run := range long(clock, cronJob) {
 		add(kindLong, fmt.Sprintf("%s, where %s is expected", run.text(clock), Span(expected(cronJob))))
@@ -91,7 +92,7 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 		why := cmp.Or(rows[0].Message, rows[0].Reason)
 		add(kindRefused, fmt.Sprintf("the API server refused the run of %s: %s", clock.Short(rows[0].ScheduledTime.Time), why))
 	}
-	if status.Queued > 0 {
+	if status.Queued > 0 && blocks == "" {
 		why := fmt.Sprintf("%d runs wait for others to end", status.Queued)
 		if run := Blocker(clock, cronJob); run != "" {
 			why += ": " + run

@@ -64,23 +64,29 @@ func Blocker(clock Clock, cronJob *ostinatov1.CronJob) string {
 	return run.text(clock)
 }
 
-// blocked says which times a run keeps from starting; empty if none has been kept yet.
+// blocked says which times a run keeps from starting; empty if none has been kept yet, or if others wait in a queue for it.
 func blocked(clock Clock, cronJob *ostinatov1.CronJob) string {
 	run, ok := blocker(cronJob)
 	if !ok {
 		return ""
 	}
-	text := run.text(clock) + ", keeps others from starting"
-	row := covering(cronJob.Status.RecentRuns, lastDue(clock, cronJob))
-	switch {
-	case row == nil && lastDue(clock, cronJob).After(run.Since):
-		return text + ": the run of " + clock.Short(lastDue(clock, cronJob)) + " is held back"
-	case row == nil || row.Manual || ledger.Outcome(row.Outcome) != ledger.SkippedOverlap || end(*row).Before(run.Since):
-		return ""
-	case row.Count > 1:
-		return fmt.Sprintf("%s: %d times were skipped, the last at %s", text, row.Count, clock.Short(end(*row)))
+	text := run.text(clock) + ", keeps others from starting: "
+	for _, row := range cronJob.Status.RecentRuns {
+		switch {
+		case row.Manual || ledger.Outcome(row.Outcome) != ledger.SkippedOverlap || end(row).Before(run.Since):
+		case row.Count > 1:
+			return text + fmt.Sprintf("%d times were skipped, the last at %s", row.Count, clock.Short(end(row)))
+		default:
+			return text + "the run of " + clock.Short(end(row)) + " was skipped"
+		}
 	}
-	return text + ": the run of " + clock.Short(end(*row)) + " was skipped"
+	due := lastDue(clock, cronJob)
+	row := covering(cronJob.Status.RecentRuns, due)
+	held := row == nil || ledger.Outcome(row.Outcome) == ledger.Queued
+	if !held || !due.After(run.Since) || cronJob.Spec.ConcurrencyPolicy == ostinatov1.QueueConcurrent {
+		return ""
+	}
+	return text + "the run of " + clock.Short(due) + " is held back"
 }
 
 // lastDue is the last scheduled time that has come; zero if none has.
