@@ -48,7 +48,8 @@ var rights = map[string]struct {
 		"get,list,watch cronjobs.batch.ostinato.dev",
 		"patch cronjobs/status.batch.ostinato.dev",
 		"get,list,watch cronjobs,jobs.batch",
-		"create,patch events",
+		"list pods",
+		"create,patch,list events",
 	}},
 	"ostinato-bridge-lease": {folder: "base", kind: "Role", account: "ostinato-bridge", rules: []string{
 		"create leases.coordination.k8s.io",

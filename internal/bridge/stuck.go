@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -114,8 +113,12 @@ func (c *controller) lookAtStart(ctx context.Context, item key) error {
 
 // podsOf lists the Pods of a Job, which may be some of a Job with very many.
 func (c *controller) podsOf(ctx context.Context, job *batchv1.Job) ([]*corev1.Pod, error) {
+	selector, err := claim.Selector(job)
+	if err != nil {
+		return nil, err
+	}
 	list, err := c.Clients.Kubernetes.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(job.UID)}.String(), ResourceVersion: "0", Limit: maxLooked,
+		LabelSelector: selector.String(), ResourceVersion: "0", Limit: maxLooked,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the Pods of Job %s/%s: %w", job.Namespace, job.Name, err)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // podOf builds a Pod of the Job that was made with it and has a node.
@@ -244,4 +245,24 @@ func TestARunThatIsSlowRaisesNoWarning(t *testing.T) {
 	assert.Equal(t, slowReason, w.runStuck().Reason)
 	assert.Empty(t, w.events.Events)
 	assert.Zero(t, w.measured("ostinato_bridge_stuck_jobs", "shop"))
+}
+
+// TestWhatHoldsARunIsBounded: a Pod's status and an Event may say anything, of any length.
+func TestWhatHoldsARunIsBounded(t *testing.T) {
+	long := strings.Repeat("é", 100_000)
+	job := run("j1", running, func(j *batchv1.Job) { j.Status.Active = 1 })
+	for name, pod := range map[string]*corev1.Pod{
+		"a container": podOf(job, "a", waitsFor("CreateContainerConfigError", long)),
+		"a reason":    podOf(job, "a", waitsFor("CreateContainerConfigError", ""), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Waiting.Message = long }),
+		"a node":      podOf(job, "a", unscheduled, func(p *corev1.Pod) { p.Status.Conditions[0].Message = long }),
+		"an Event":    podOf(job, "a", waitsFor("ContainerCreating", "")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := view{job: job, pods: []*corev1.Pod{pod}, warnings: []corev1.Event{warned("a", "FailedMount", long, 1, 500)}, read: true}
+			held, _, _ := seen.judge(after(500))
+			condition, _ := stuckCondition(cronJob(), []stuckRun{{job.Name, *held}}, after(500))
+			assert.Less(t, len(condition.Message), schedule.MaxStatusText)
+			assert.Contains(t, ConditionReasonsOf[ostinatov1.ConditionRunStuck], condition.Reason)
+		})
+	}
 }

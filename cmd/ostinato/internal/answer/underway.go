@@ -82,8 +82,8 @@ func blocked(clock Clock, cronJob *ostinatov1.CronJob) string {
 	}
 	due := lastDue(clock, cronJob)
 	row := covering(cronJob.Status.RecentRuns, due)
-	held := row == nil || ledger.Outcome(row.Outcome) == ledger.Queued
-	if !held || !due.After(run.Since) || cronJob.Spec.ConcurrencyPolicy == ostinatov1.QueueConcurrent {
+	held := row != nil && ledger.Outcome(row.Outcome) == ledger.Queued
+	if !held || !due.After(run.Since) || clock.Now.Sub(due) < overdueAfter || cronJob.Spec.ConcurrencyPolicy == ostinatov1.QueueConcurrent {
 		return ""
 	}
 	return text + "the run of " + clock.Short(due) + " is held back"

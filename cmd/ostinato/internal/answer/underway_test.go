@@ -59,18 +59,19 @@ func TestWhatStatusSaysOfARunThatDoesNotEnd(t *testing.T) {
 			"Blocked: Job report-1, active for 30m, keeps others from starting: 30 times were skipped, the last at 09:30:00",
 		}},
 		"it holds the first one back": {[]ostinatov1.RecentRun{
+			{ScheduledTime: stamp(at(9, 20)), Outcome: string(ledger.Queued), Reason: ledger.ReasonJobAlreadyActive},
+		}, func(c *ostinatov1.CronJob) { c.Status.Queued, c.Spec.Schedule = 1, "20 * * * *" }, []string{
+			"Blocked: Job report-1, active for 30m, keeps others from starting: the run of 09:20:00 is held back",
+		}},
+		"it holds one back for a moment": {[]ostinatov1.RecentRun{
 			{ScheduledTime: stamp(at(9, 30)), Outcome: string(ledger.Queued), Reason: ledger.ReasonJobAlreadyActive},
 		}, func(c *ostinatov1.CronJob) { c.Status.Queued = 1 }, []string{
-			"Blocked: Job report-1, active for 30m, keeps others from starting: the run of 09:30:00 is held back",
+			"Waiting: 1 runs wait for others to end: Job report-1, active for 30m",
 		}},
 		"it keeps others from starting, and holds one back": {[]ostinatov1.RecentRun{
 			{ScheduledTime: stamp(at(9, 30)), Outcome: string(ledger.Queued), Reason: ledger.ReasonJobAlreadyActive}, overlaps(at(9, 1), at(9, 29)),
 		}, func(c *ostinatov1.CronJob) { c.Status.Queued = 1 }, []string{
 			"Blocked: Job report-1, active for 30m, keeps others from starting: 29 times were skipped, the last at 09:29:00",
-		}},
-		"it holds one back that the status does not have": {nil, func(c *ostinatov1.CronJob) { c.Status.NextScheduleTime = &metav1.Time{Time: at(9, 1)} }, []string{
-			"Overdue: the run of 09:01:00 has no outcome: are the workers and Temporal running?",
-			"Blocked: Job report-1, active for 30m, keeps others from starting: the run of 09:30:00 is held back",
 		}},
 		"none has come since": {[]ostinatov1.RecentRun{}, func(c *ostinatov1.CronJob) { c.Spec.Schedule = "0 * * * *" }, nil},
 		"it began after the last one was skipped": {[]ostinatov1.RecentRun{overlaps(at(8, 1), at(8, 50))}, func(c *ostinatov1.CronJob) {
