@@ -28,6 +28,8 @@ func TestCronJobAnswersWhatBecomesOfATrigger(t *testing.T) {
 			}
 		}
 	}
+	// The run of the last time is active.
+	const behind = "JobAlreadyActive: Job hello-82050360 has been active since 2126-01-02T10:00:00Z"
 	for name, test := range map[string]struct {
 		policy  batchv1.ConcurrencyPolicy
 		at      time.Duration
@@ -40,10 +42,10 @@ func TestCronJobAnswersWhatBecomesOfATrigger(t *testing.T) {
 		"it runs":                         {policy: "Allow", at: after, runs: "now"},
 		"it runs beside another":          {policy: "Allow", at: during, runs: "now"},
 		"it replaces another":             {policy: "Replace", at: during, runs: "now"},
-		"it waits for another":            {policy: "Queue", at: during, runs: "queued", reason: "JobAlreadyActive"},
-		"another runs":                    {policy: "Forbid", at: during, runs: "refused", reason: "JobAlreadyActive"},
+		"it waits for another":            {policy: "Queue", at: during, runs: "queued", reason: behind},
+		"another runs":                    {policy: "Forbid", at: during, runs: "refused", reason: behind},
 		"another runs, and may be":        {policy: "Forbid", at: during, arguments: []any{map[string]any{"overlap": "Allow"}}, runs: "now"},
-		"it may wait":                     {policy: "Forbid", at: during, arguments: []any{`{"overlap": "Queue"}`}, runs: "queued", reason: "JobAlreadyActive"},
+		"it may wait":                     {policy: "Forbid", at: during, arguments: []any{`{"overlap": "Queue"}`}, runs: "queued", reason: behind},
 		"suspended":                       {policy: "Allow", at: after, prepare: func(k *cronJobKube) { k.send(protocol.SuspendSignal, nil) }, runs: "now"},
 		"null":                            {policy: "Allow", at: after, arguments: []any{nil}, runs: "now"},
 		"its Job is refused, to be tried": {policy: "Allow", at: after, prepare: refusing(protocol.Refusal{Reason: "Forbidden", Message: "exceeded quota"}), runs: "queued", reason: "Forbidden: exceeded quota"},
