@@ -33,7 +33,7 @@ func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
 // waitsForInit reports whether what is to start next of a Pod waits for an init container to end.
 func (p Pod) waitsForInit() bool { return p.Phase == corev1.PodPending && p.Pending == "" }
 
-// clockPending starts the clock of Pods that are new.
+// clockPending starts the clock of Pods that are new, and cuts that of containers to now: a node's clock may be ahead, and a fact forged.
 func (p *pass) clockPending() {
 	if p.spec.PendingDeadlineSeconds <= 0 {
 		return
@@ -41,6 +41,7 @@ func (p *pass) clockPending() {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		pod.Since = cmp.Or(pod.Since, p.second)
+		pod.PendingSince = notAfter(p.second, pod.PendingSince)
 	}
 }
 

@@ -35,6 +35,10 @@ func TestWhenAPodIsGivenUp(t *testing.T) {
 			map[time.Duration]func(*job.PodFact){0: waits(func(fact *job.PodFact) { fact.PendingSince = start.Add(time.Minute) })},
 			time.Minute + deadline,
 		},
+		"one waits from a time that has not come, by its node's clock": {
+			map[time.Duration]func(*job.PodFact){0: waits(func(fact *job.PodFact) { fact.PendingSince = start.Add(3 * time.Minute) })},
+			3*time.Minute + deadline,
+		},
 		"one waits after an init container": {
 			map[time.Duration]func(*job.PodFact){
 				0:               initializes,

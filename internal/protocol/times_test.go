@@ -43,6 +43,7 @@ var free = map[string]string{
 	"Job.Indexes.Last":                "it is cut to now (job.Resume)",
 	"Job.Pods.Retry.Until":            "it is cut to the longest back-off (job.Resume)",
 	"Job.Pods.PodFact.Finished":       "it is cut to now where the Pod is counted",
+	"Job.Pods.PodFact.PendingSince":   "it is cut to now where a plan is made",
 	"Job.Conditions":                  "a condition is shown only",
 	"Job.Written":                     "a status that differs is written",
 	"Job.Evidence":                    "evidence is shown only",
