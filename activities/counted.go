@@ -101,7 +101,8 @@ func (a *Activities) auditVerdict(ctx context.Context, owner *batchv1.Job, reque
 	if err != nil || done {
 		return &report, err
 	}
-	report.NoReason = job.UnfoundedVerdict(owner, *request.Status, request.Verdict.Reason, pods, a.Clock.Now().Add(clockSkew))
+	report.NoReason = cmp.Or(job.UnfoundedVerdict(owner, *request.Status, request.Verdict.Reason, pods, a.Clock.Now().Add(clockSkew)),
+		job.Misquoted(owner, request.Verdict))
 	if request.Verdict.Reason == batchv1.JobReasonCompletionsReached {
 		report.NoReason = "no Pod is ended for " + request.Verdict.Reason
 	}

@@ -27,13 +27,13 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// SetSuspend writes spec.suspend of a CronJob or Job of ours, and who did it, when and why. It returns the
+// SetSuspend writes spec.suspend of a CronJob or Job of ours, and who did it, when and why; or that a Job is stopped. It returns the
 // spec that results. An answer that a repetition can't change is a RefusedErrorType error.
 func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspendRequest) (result protocol.SetSuspendResult, err error) {
 	if request.Kind != protocol.CronJobKind && request.Kind != protocol.JobKind {
 		return result, invalidRequest(fmt.Errorf("kind %.70q can't be suspended: want %s or %s", request.Kind, protocol.CronJobKind, protocol.JobKind))
 	}
-	if err := invalidRequest(request.Basis.Validate()); err != nil {
+	if err := invalidRequest(cmp.Or(mayStop(request), request.Basis.Validate())); err != nil {
 		return result, err
 	}
 	// An object that changes between the read and the write is a conflict.
@@ -42,7 +42,11 @@ func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspend
 		if result = found.answer; err != nil || found.object == nil {
 			return err
 		}
-		result, err = a.suspend(ctx, request, found)
+		do := a.suspend
+		if request.Stop {
+			do = a.stop
+		}
+		result, err = do(ctx, request, found)
 		return err
 	})
 	var judged *temporal.ApplicationError
@@ -198,7 +202,7 @@ func overtaken(annotations map[string]string, heard time.Time) bool {
 }
 
 func doingSuspend(request protocol.SetSuspendRequest) string {
-	return fmt.Sprintf("set suspend of %s %s/%s", request.Kind, request.Object.Namespace, request.Object.Name)
+	return fmt.Sprintf("%s %s %s/%s", request.Signal(), request.Kind, request.Object.Namespace, request.Object.Name)
 }
 
 // refuseSignal says why an object does not take a signal that people send through Temporal; nil when it does. An Event
@@ -214,9 +218,12 @@ func (a *Activities) refuseSignal(annotations map[string]string, signal string) 
 // signalAnswer is the Event of a suspend or resume that was written. The signal counts
 // whatever its argument; the Event says if the argument, or a part of it, was unreadable.
 func signalAnswer(request protocol.SetSuspendRequest, user string, already bool) event.Event {
-	taken := "Signal " + request.Signal()
+	taken, is := "Signal "+request.Signal(), "suspended"
+	if request.Stop {
+		is = "stopped"
+	}
 	if already {
-		taken += ", of an object that is suspended already,"
+		taken += ", of an object that is " + is + " already,"
 	}
 	taken += " was taken"
 	if request.Superseded > 0 {

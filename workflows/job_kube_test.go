@@ -194,8 +194,13 @@ func (k *jobKube) setSuspend(_ context.Context, request protocol.SetSuspendReque
 		return protocol.SetSuspendResult{}, errors.New("connection refused")
 	}
 	k.suspends = append(k.suspends, request)
-	k.object.Suspend = request.Suspend
-	k.object.Generation++
+	if request.Stop {
+		// An annotation has no generation.
+		k.object.Stop = &job.Stop{By: request.Note.By, Note: request.Note.Note}
+	} else {
+		k.object.Suspend = request.Suspend
+		k.object.Generation++
+	}
 	spec := k.object
 	return protocol.SetSuspendResult{JobSpec: &spec}, nil
 }

@@ -44,6 +44,8 @@ func (w *runningJob) receive(ctx workflow.Context) {
 			w.takeFacts(ctx, received)
 		case protocol.JobSpecSignal:
 			w.receiveSpec(ctx, received)
+		case protocol.StopSignal:
+			w.wishes = w.wishes.and(steeringOf(ctx, received))
 		default:
 			w.answers = append(w.answers, w.receiveCommon(ctx, received, steering.JobTakes)...)
 			w.answers = w.answers[:min(len(w.answers), maxAnswers)]
@@ -188,7 +190,7 @@ func (w *runningJob) hearOfEdit() {
 // next: one attempt at an API server that does not answer.
 const suspendBudget = 30 * time.Second
 
-// suspend suspends or resumes the Job, as the first wish says.
+// suspend suspends, resumes or stops the Job, as the first wish says.
 func (w *runningJob) suspend(ctx workflow.Context) error {
 	request := protocol.SetSuspendRequest{Kind: protocol.JobKind}
 	result, err := w.setSuspend(ctx, "job "+w.reference.Name, request, callOptions{budget: suspendBudget}, w.receive)

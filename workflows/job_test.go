@@ -116,6 +116,58 @@ func TestJobIsSuspendedAndResumedBySignal(t *testing.T) {
 	expect(t, "startTime is that of the resume", result.StartTime.Sub(kube.environment.Now()).Round(time.Minute), -time.Minute)
 }
 
+func TestJobIsStoppedBySignal(t *testing.T) {
+	for name, before := range map[string]func(*jobKube){
+		"alone":                 func(*jobKube) {},
+		"while it is suspended": func(kube *jobKube) { kube.environment.SignalWorkflow(protocol.SuspendSignal, nil) },
+	} {
+		kube := newJobKube(t)
+		kube.after(time.Minute, func() { before(kube) })
+		kube.after(2*time.Minute, func() {
+			kube.environment.SignalWorkflow(protocol.StopSignal, map[string]any{"by": "ada", "reason": "it hangs"})
+		})
+		kube.after(3*time.Minute, func() {
+			kube.pods[0].Gone = true
+			kube.signalFacts(kube.pods[0])
+		})
+		result := kube.mustEnd(jobSpec(1, 1), job.Failed)
+		expect(t, name+": reason", [2]string{result.Reason, result.Message}, [2]string{"Stopped", "Job was stopped by ada (claimed): it hangs"})
+		last := kube.suspends[len(kube.suspends)-1]
+		expect(t, name+": the wish", [2]any{last.Stop, last.Signal()}, [2]any{true, protocol.StopSignal})
+	}
+}
+
+// A stop is written whatever else people wish before and after it, while the API server does not answer, and it is written once.
+func TestAStopIsNeitherSupersededNorRepeated(t *testing.T) {
+	for name, signals := range map[string][]string{
+		"many suspends after it":  append([]string{protocol.StopSignal}, slices.Repeat([]string{protocol.SuspendSignal, protocol.ResumeSignal}, 20)...),
+		"many suspends before it": append(slices.Repeat([]string{protocol.ResumeSignal, protocol.SuspendSignal}, 20), protocol.StopSignal, protocol.ResumeSignal),
+		"many stops":              slices.Repeat([]string{protocol.StopSignal}, 30),
+	} {
+		kube := newJobKube(t)
+		kube.refuseSuspends = true
+		kube.after(time.Minute, func() {
+			for _, signal := range signals {
+				kube.environment.SignalWorkflow(signal, nil)
+			}
+		})
+		kube.after(5*time.Minute, func() { kube.refuseSuspends = false })
+		kube.after(time.Hour, func() {
+			kube.pods[0].Gone = true
+			kube.signalFacts(kube.pods[0])
+		})
+		result := kube.mustEnd(jobSpec(1, 1), job.Failed)
+		expect(t, name+": reason", result.Reason, "Stopped")
+		stops := 0
+		for _, request := range kube.suspends {
+			if request.Stop {
+				stops++
+			}
+		}
+		expect(t, name+": stops that were written", stops, 1)
+	}
+}
+
 func TestSignalsOfPeopleAreTakenWhateverTheirArgument(t *testing.T) {
 	for _, argument := range []any{nil, "", 42, []string{"a"}, []byte("\xff\xfe"), map[string]any{"note": 1, "by": []int{2}}} {
 		kube := newJobKube(t)

@@ -72,7 +72,7 @@ func (m *mailbox) pending() bool { return len(m.waiting) > 0 }
 // steers are the signals that may change what an object is to do.
 var steers = []string{
 	protocol.SuspendSignal, protocol.ResumeSignal, protocol.JobSpecSignal, protocol.CronJobSpecSignal,
-	protocol.DeletedSignal, protocol.TriggerSignal,
+	protocol.DeletedSignal, protocol.TriggerSignal, protocol.StopSignal,
 }
 
 // ends are those of them that end a start whose time has come. A trigger waits for it.

@@ -37,6 +37,7 @@ type argument struct {
 var fieldsOf = map[string][]string{
 	protocol.SuspendSignal: {"note", "by", "reason"},
 	protocol.ResumeSignal:  {"note", "by", "reason", "force"},
+	protocol.StopSignal:    {"note", "by", "reason"},
 	protocol.TriggerSignal: {"note", "by", "overlap"},
 }
 
@@ -146,12 +147,15 @@ func callerOf(ctx workflow.Context) (user string) {
 // wishes wait, in their order.
 type wishes []protocol.Wish
 
-// steeringOf reads a signal suspend or resume.
+// steeringOf reads a signal suspend, resume or stop.
 func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 	read := argumentOf(ctx, received)
-	wish := protocol.Wish{Suspend: received.signal == protocol.SuspendSignal, Note: read.SignalNote, Unread: read.unread, Caller: received.caller, At: workflow.Now(ctx).UTC()}
-	if wish.Suspend {
-		// A suspend may call its note reason, as a resume does.
+	wish := protocol.Wish{
+		Suspend: received.signal == protocol.SuspendSignal, Stop: received.signal == protocol.StopSignal,
+		Note: read.SignalNote, Unread: read.unread, Caller: received.caller, At: workflow.Now(ctx).UTC(),
+	}
+	if wish.Suspend || wish.Stop {
+		// They may call their note reason, as a resume does.
 		wish.Note.Note = cmp.Or(read.Note, read.Reason)
 	} else {
 		wish.Reason, wish.Force = read.Reason, read.Force
@@ -159,21 +163,49 @@ func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 	return wish
 }
 
-// and returns the wishes with one more. Of too many the next supersedes the first. SetSuspend tells them apart by time.
+// and returns the wishes with one more. Of too many the next supersedes the first. SetSuspend tells them apart by time. A stop goes
+// first, and another one is the same wish: whatever else is wished, the Job ends.
 func (w wishes) and(wish protocol.Wish) wishes {
+	switch stops := w.stop(); {
+	case stops && wish.Stop:
+		return w
+	case wish.Stop:
+		return w.behind(wish)
+	case stops:
+		return append(wishes{w[0]}, w[1:].within(protocol.MaxWishes-1, wish)...)
+	}
+	return w.within(protocol.MaxWishes, wish)
+}
+
+// stop reports whether they begin with a stop, the only one that there is.
+func (w wishes) stop() bool { return len(w) > 0 && w[0].Stop }
+
+// behind returns a stop and the wishes that come after it, as many as may wait.
+func (w wishes) behind(stop protocol.Wish) wishes {
+	if w.stop() {
+		w = w[1:]
+	}
+	return append(wishes{stop}, w[:min(len(w), protocol.MaxWishes-1)]...)
+}
+
+// within is and, of suspends and resumes.
+func (w wishes) within(most int, wish protocol.Wish) wishes {
 	if last := len(w) - 1; last >= 0 && !wish.At.After(w[last].At) {
 		wish.At = w[last].At.Add(time.Nanosecond)
 	}
 	w = append(w, wish)
-	if len(w) <= protocol.MaxWishes {
+	if len(w) <= most {
 		return w
 	}
 	return w[1:].after(w[0])
 }
 
-// after returns the wishes behind one given up, perhaps after its write: the next supersedes it, or it goes on waiting.
+// after returns the wishes behind one given up, perhaps after its write: the next supersedes it, or it goes on waiting, as a stop does.
 func (w wishes) after(wish protocol.Wish) wishes {
-	if len(w) == 0 {
+	switch {
+	case wish.Stop:
+		return w.behind(wish)
+	case len(w) == 0:
 		return wishes{wish}
 	}
 	w[0].Superseded += wish.Superseded + 1

@@ -24,7 +24,7 @@ type object[Input any] struct {
 	stale bool
 	// successor is the input for another object of the name: a successor's, or a late one for a predecessor.
 	successor *Input
-	// wishes are those of people to suspend and resume, in their order.
+	// wishes are those of people to suspend, resume and stop, in their order.
 	wishes wishes
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
@@ -63,7 +63,7 @@ func (o *object[Input]) isAbout(ctx workflow.Context, reference protocol.ObjectR
 	return false
 }
 
-// setSuspend writes spec.suspend as the first wish says, so that the object, kubectl and the workflow agree. receive takes what the
+// setSuspend writes spec.suspend, or that a Job is stopped, as the first wish says, so that the object, kubectl and the workflow agree. receive takes what the
 // write gave way to. After an error that a repetition may change the wish waits, and so does one that may be about another object.
 func (o *object[Input]) setSuspend(
 	ctx workflow.Context, title string, request protocol.SetSuspendRequest, options callOptions, receive func(workflow.Context),
@@ -77,9 +77,9 @@ func (o *object[Input]) setSuspend(
 		receive(ctx)
 		o.wishes = o.wishes.after(wish)
 	case err != nil && !final(err):
-		o.pause.failed(ctx, "Setting spec.suspend failed", err)
+		o.pause.failed(ctx, "Carrying out a signal failed", err)
 	case err != nil:
-		workflow.GetLogger(ctx).Error("Setting spec.suspend was refused", "signal", wish.Signal(), "error", err)
+		workflow.GetLogger(ctx).Error("Carrying out a signal was refused", "signal", wish.Signal(), "error", err)
 		fallthrough
 	case !result.Overtaken && !result.Gone && !result.Foreign:
 		o.wishes = o.wishes[1:]

@@ -66,7 +66,7 @@ func TestAJobAnswersAnUnknownSignalOnceForEachNameAndMinute(t *testing.T) {
 		}
 	}
 	if assert.Len(t, answers, 2) {
-		assert.Equal(t, event.Warning(event.SignalUnknown, noSuchSignal+"a Job takes suspend and resume"), answers[0])
+		assert.Equal(t, event.Warning(event.SignalUnknown, noSuchSignal+"a Job takes suspend, resume and stop"), answers[0])
 		assert.Contains(t, answers[1].Message, `"trigger"`)
 	}
 }

@@ -76,7 +76,9 @@ func ofARun(job *batchv1.Job) bool {
 }
 
 // settingAnnotations change what a Job's workflow does. Their edits leave the generation as it is.
-var settingAnnotations = []string{names.PendingDeadlineAnnotation, names.BackoffBaseAnnotation, names.BackoffCapAnnotation}
+var settingAnnotations = []string{
+	names.PendingDeadlineAnnotation, names.BackoffBaseAnnotation, names.BackoffCapAnnotation, names.StopAnnotation,
+}
 
 // changed reports whether what a workflow goes by differs: a setting, or the generation, which a restored API server lowers.
 func changed(before, after job.Spec) bool { return !reflect.DeepEqual(before, after) }

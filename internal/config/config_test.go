@@ -162,7 +162,8 @@ func TestAcceptedSignals(t *testing.T) {
 		env       map[string]string
 		want      steering.Signals
 	}{
-		{name: "all by default", want: steering.All()},
+		{name: "all but a stop by default", want: steering.Default()},
+		{name: "a stop where it is named", arguments: []string{"--accept-signals=stop,suspend"}, want: steering.Signals{steering.Suspend, steering.Stop}},
 		{name: "some", arguments: []string{"--accept-signals=suspend,resume"}, want: steering.Signals{steering.Suspend, steering.Resume}},
 		{name: "none by the environment", env: map[string]string{"OSTINATO_ACCEPT_SIGNALS": "none"}},
 	} {
@@ -294,7 +295,7 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"back-off above its cap", bridge, []string{"--pod-backoff-base=11m"}, nil, "--pod-backoff-cap, 10m0s, or less"},
 		{"evidence lines", worker, []string{"--evidence-log-lines=-1"}, nil, "1000 at most"},
 		{"evidence bytes", worker, []string{"--evidence-log-bytes=65537"}, nil, "65536 at most"},
-		{"a signal that is none", worker, []string{"--accept-signals=suspend,stop"}, nil, `"stop" is no signal`},
+		{"a signal that is none", worker, []string{"--accept-signals=suspend,halt"}, nil, `"halt" is no signal`},
 		{"a key without keys", bridge, []string{"--payload-encryption-key=2026"}, nil, "set --payload-keys"},
 		{"a weight that is none", worker, []string{"--fairness-weights=shop=0"}, nil, "between 0.001 and 1000"},
 		{"a weight without a namespace", bridge, nil, map[string]string{"OSTINATO_FAIRNESS_WEIGHTS": "5"}, `"5" is not namespace=weight`},

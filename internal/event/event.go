@@ -45,6 +45,9 @@ const (
 // and stands for that reason in the Job's condition, whose message holds it.
 const UnknownReason = "UnknownReason"
 
+// Stopped is the reason of the Event on a Job that a person has stopped, of its conditions FailureTarget and Failed, and of its run's end.
+const Stopped = "Stopped"
+
 // WorkflowCancelled is the reason of the Event on a CronJob whose workflow was cancelled.
 const WorkflowCancelled = "WorkflowCancelled"
 
@@ -90,7 +93,7 @@ var reasons = map[string][]string{
 		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, SignalUnknown, InvalidTemplate, WorkflowCancelled,
 		batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
 		batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
-		UnknownReason, "PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",
+		Stopped, UnknownReason, "PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",
 		"UnparseableSchedule", "UnknownTimeZone", "NeverFires", "UnsupportedSchedule",
 		"TriggerRefused", "TooManyMissedTimes", "MissSchedule", "UnexpectedJob", "PausedAfterFailures", "FailedUpdate",
 		StatusOvertaken, StatusContested,

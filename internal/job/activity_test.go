@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // execute carries out a plan as the activity does, effect by effect, and takes in what
@@ -226,6 +227,9 @@ func (c *cluster) object() *batchv1.Job {
 	mode := c.spec.CompletionMode
 	object := &batchv1.Job{Status: c.status}
 	object.Namespace, object.Name, object.UID = "default", "work", "uid-1"
+	if c.spec.Stop != nil {
+		object.Annotations = map[string]string{names.StopAnnotation: c.spec.Stop.Annotation()}
+	}
 	if c.spec.Deleting {
 		object.DeletionTimestamp = &metav1.Time{Time: c.now}
 	}

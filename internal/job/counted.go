@@ -143,6 +143,13 @@ func Unfounded(object *batchv1.Job, status batchv1.JobStatus, counted []Counted,
 	case !indexless && !areFailed.Union(failedIndexes).Equal(failedIndexes):
 		return "an index failed without a Pod"
 	}
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed} {
+		if failed := firstTrue(status.Conditions, kind); failed != nil {
+			if why := Misquoted(object, Verdict{kind, failed.Reason, failed.Message}); why != "" {
+				return why
+			}
+		}
+	}
 	success := firstTrue(status.Conditions, batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)
 	if success == nil {
 		return ""

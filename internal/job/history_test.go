@@ -150,9 +150,16 @@ func (c *cluster) happenings() map[string]func(*rapid.T) {
 		"stop writes of a Pod": on(func(pod *modelPod) bool { return !pod.gone }, func(pod *modelPod) { pod.stuck = true }),
 		"let writes pass":      func(*rapid.T) { c.mend() },
 		"wait":                 func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second) },
-		"suspend":              func(*rapid.T) { c.edit(func(spec *job.Spec) { spec.Suspend = !spec.Suspend }) },
-		"scale":                c.scale,
-		"edit":                 c.editLimits,
+		"stop": func(t *rapid.T) {
+			if oneIn(t, 4, "stop it") {
+				c.edit(func(spec *job.Spec) {
+					spec.Stop = rapid.SampledFrom([]*job.Stop{nil, {}, {By: "ada", Note: "it hangs"}}).Draw(t, "stop")
+				})
+			}
+		},
+		"suspend": func(*rapid.T) { c.edit(func(spec *job.Spec) { spec.Suspend = !spec.Suspend }) },
+		"scale":   c.scale,
+		"edit":    c.editLimits,
 		"refuse": func(t *rapid.T) {
 			c.refuseCreates = rapid.IntRange(0, 3).Draw(t, "creates")
 			c.refuseStatus = rapid.IntRange(0, 2).Draw(t, "statuses")

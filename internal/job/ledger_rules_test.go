@@ -55,6 +55,9 @@ func (l *ledger) rule() ruling {
 			return failure("FailedIndexes")
 		}
 	}
+	if spec.Stop != nil && l.complete(job.Plan{}) == (ruling{}) {
+		return failure("Stopped")
+	}
 	if l.c.policy != nil && slices.ContainsFunc(l.c.policy.Rules, l.satisfies) {
 		return ruling{batchv1.JobSuccessCriteriaMet, "SuccessPolicy"}
 	}

@@ -64,6 +64,8 @@ func closedForCreates(spec Spec, status batchv1.JobStatus, now time.Time) string
 		return "the Job is being deleted"
 	case spec.Suspend:
 		return "the Job is suspended"
+	case spec.Stop != nil:
+		return "the Job is stopped"
 	}
 	if deadline, ok := spec.deadline(ptr.Deref(status.StartTime, metav1.Time{}).Time); ok && !now.Before(deadline) {
 		return "the Job was active longer than activeDeadlineSeconds"

@@ -56,6 +56,8 @@ type Spec struct {
 	// BackoffBaseSeconds and BackoffCapSeconds bound the delay of Pods after failures; 0: the Job does not say.
 	BackoffBaseSeconds int64 `json:"backoffBaseSeconds,omitempty"`
 	BackoffCapSeconds  int64 `json:"backoffCapSeconds,omitempty"`
+	// Stop says that a person ends the Job (names.StopAnnotation); nil for none.
+	Stop *Stop `json:"stop,omitempty"`
 	// Mistakes are annotations that can't be read, in words; they are announced once and otherwise count as not given.
 	Mistakes []string `json:"mistakes,omitempty"`
 	// Defaults are what counts where the Job does not say.
@@ -84,6 +86,7 @@ func SpecOf(job *batchv1.Job) Spec {
 		PodFailurePolicy:      job.Spec.PodFailurePolicy,
 		HasSuccessPolicy:      job.Spec.SuccessPolicy != nil,
 		ManualSelector:        ptr.Deref(job.Spec.ManualSelector, false),
+		Stop:                  StopOf(job.Annotations),
 	}
 	if job.Spec.Parallelism == nil && job.Spec.Completions == nil {
 		spec.Completions = ptr.To[int32](1)

@@ -44,7 +44,7 @@ func ConditionReasons(kind batchv1.JobConditionType) []string {
 	case batchv1.JobFailureTarget, batchv1.JobFailed:
 		return []string{
 			batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
-			batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy, event.UnknownReason,
+			batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy, event.Stopped, event.UnknownReason,
 		}
 	}
 	return nil

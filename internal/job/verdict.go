@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/event"
 )
 
 // Verdict is a decision that ends the Job: an interim condition, which becomes the terminal one when nothing runs.
@@ -41,6 +44,8 @@ var limits = []struct {
 	{batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline", (*pass).deadlineExceeded},
 	{batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes", (*pass).tooManyFailed},
 	{batchv1.JobReasonFailedIndexes, "Job has failed indexes", (*pass).allIndexesOver},
+	// Ostinato's own, after those by which the Job has failed by itself. Its message is the annotation's.
+	{event.Stopped, "", (*pass).stopped},
 }
 
 // decide returns the verdict on the Job; nil for none yet. A recorded verdict can't be overruled.
@@ -53,7 +58,7 @@ func (p *pass) decide() *Verdict {
 	}
 	for _, limit := range limits {
 		if limit.exceeded(p) {
-			return &Verdict{batchv1.JobFailureTarget, limit.reason, limit.message}
+			return &Verdict{batchv1.JobFailureTarget, limit.reason, cmp.Or(limit.message, p.spec.stopMessage())}
 		}
 	}
 	return p.successPolicy()

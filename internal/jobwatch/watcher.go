@@ -62,7 +62,8 @@ type Options struct {
 // yet.
 func IsNew(object *batchv1.Job) bool {
 	return claim.Ours(object, false) && object.DeletionTimestamp == nil && object.Generation <= 1 && !job.HasStatus(object.Status) &&
-		!ptr.Deref(object.Spec.Suspend, false) && !metav1.HasAnnotation(object.ObjectMeta, names.ScheduledTimestampAnnotation)
+		!ptr.Deref(object.Spec.Suspend, false) && !metav1.HasAnnotation(object.ObjectMeta, names.ScheduledTimestampAnnotation) &&
+		!metav1.HasAnnotation(object.ObjectMeta, names.StopAnnotation)
 }
 
 // Watch is a watch of Jobs. It runs once.
@@ -227,7 +228,7 @@ func trim(object any) (any, error) {
 		Spec:       batchv1.JobSpec{ManagedBy: found.Spec.ManagedBy, Suspend: found.Spec.Suspend},
 		Status:     batchv1.JobStatus{StartTime: found.Status.StartTime, Active: found.Status.Active, Terminating: found.Status.Terminating},
 	}
-	k8s.KeepAnnotations(&kept.ObjectMeta, found.Annotations, names.ScheduledTimestampAnnotation)
+	k8s.KeepAnnotations(&kept.ObjectMeta, found.Annotations, names.ScheduledTimestampAnnotation, names.StopAnnotation)
 	for _, condition := range found.Status.Conditions {
 		kept.Status.Conditions = append(kept.Status.Conditions, batchv1.JobCondition{Type: condition.Type, Status: condition.Status})
 	}

@@ -64,6 +64,10 @@ const (
 	BackoffBaseAnnotation = "ostinato.dev/backoff-base-seconds"
 	BackoffCapAnnotation  = "ostinato.dev/backoff-cap-seconds"
 
+	// StopAnnotation on a Job ends it: its Pods are deleted, and it is Failed. Its value says who does so, as claimed, and why
+	// (job.Stop).
+	StopAnnotation = "ostinato.dev/stop"
+
 	// EvidenceAnnotation says on a Namespace, a Job, a Pod template or a Pod how much
 	// of a failed Pod its workflow keeps (internal/evidence); the strictest wins.
 	EvidenceAnnotation = "ostinato.dev/evidence"

@@ -153,7 +153,7 @@ type PodList struct {
 	Status *batchv1.JobStatus `json:"status,omitempty"`
 }
 
-// SetSuspendRequest writes spec.suspend of a CronJob or Job, with who, when and note as annotations.
+// SetSuspendRequest writes spec.suspend of a CronJob or Job, with who, when and note as annotations; or, of a Job, that it is stopped.
 type SetSuspendRequest struct {
 	// Kind is CronJobKind or JobKind.
 	Kind   string          `json:"kind"`

@@ -22,6 +22,9 @@ const (
 	SuspendSignal = steering.Suspend
 	// ResumeSignal clears spec.suspend. An Event on the object answers it.
 	ResumeSignal = steering.Resume
+	// StopSignal writes the annotation ostinato.dev/stop, which ends the Job, where --accept-signals names it. An Event on the object
+	// answers it.
+	StopSignal = steering.Stop
 	// TriggerSignal starts one run now. A row in the ledger answers it.
 	TriggerSignal = steering.Trigger
 	// TriggerUpdate starts one run now, and says what becomes of it.
@@ -32,7 +35,7 @@ const (
 	RestoreLedgerUpdate = steering.RestoreLedger
 )
 
-// SignalNote is the optional argument of SuspendSignal, and part of the others. A plain JSON string is taken as the note.
+// SignalNote is the optional argument of SuspendSignal and of StopSignal, and part of the others. A plain JSON string is taken as the note.
 type SignalNote struct {
 	// Note says why, for the people who look later.
 	Note string `json:"note,omitempty"`
@@ -59,10 +62,12 @@ const (
 	maxWishText = 1024
 )
 
-// Wish is a person's wish to suspend or resume, as a signal says it.
+// Wish is a person's wish to suspend or resume an object, or to stop a Job, as a signal says it.
 type Wish struct {
-	Suspend bool       `json:"suspend"`
-	Note    SignalNote `json:"note,omitzero"`
+	Suspend bool `json:"suspend"`
+	// Stop is to end the Job; Suspend is false then.
+	Stop bool       `json:"stop,omitempty"`
+	Note SignalNote `json:"note,omitzero"`
 	// Caller is the user that names.CallerHeader names, which the activity that carries the wish out may believe.
 	Caller string `json:"caller,omitempty"`
 	// Reason and Force are those of a ResumeRequest.
@@ -77,7 +82,10 @@ type Wish struct {
 
 // Signal is the name of the signal that says the wish.
 func (w Wish) Signal() string {
-	if w.Suspend {
+	switch {
+	case w.Stop:
+		return StopSignal
+	case w.Suspend:
 		return SuspendSignal
 	}
 	return ResumeSignal

@@ -11,10 +11,12 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Signals that people send, and the update Backfill. Suspend and Resume are for CronJobs and Jobs, the others are for CronJobs.
+// Signals that people send, and the update Backfill. Suspend and Resume are for CronJobs and Jobs, Stop is for Jobs, and the others are
+// for CronJobs.
 const (
 	Suspend  = "suspend"
 	Resume   = "resume"
+	Stop     = "stop"
 	Trigger  = "trigger"
 	Backfill = "backfill"
 )
@@ -26,16 +28,21 @@ const RestoreLedger = "restore-ledger"
 const none = "none"
 
 // wanted is what a list of signals may hold, for messages.
-const wanted = Suspend + ", " + Resume + ", " + Trigger + " and " + Backfill + ", or none alone"
+const wanted = Suspend + ", " + Resume + ", " + Stop + ", " + Trigger + " and " + Backfill + ", or none alone"
 
 // people are the signals that people send, in the order in which they are written.
-var people = []string{Suspend, Resume, Trigger, Backfill}
+var people = []string{Suspend, Resume, Stop, Trigger, Backfill}
 
 // Signals are those that are accepted.
 type Signals []string
 
 // All returns every signal.
 func All() Signals { return slices.Clone(people) }
+
+// Default returns every signal but Stop, which ends Pods for good: it is taken where the worker names it.
+func Default() Signals {
+	return slices.DeleteFunc(All(), func(signal string) bool { return signal == Stop })
+}
 
 // String and Set make *Signals a flag's value: a comma-separated list, or none.
 func (s *Signals) String() string { return cmp.Or(strings.Join(*s, ","), none) }
@@ -81,7 +88,7 @@ func parse(list string) (signals Signals, mistake string) {
 // worker's flag. A word of it that can't be read accepts nothing.
 func Accepts(allowed Signals, annotations map[string]string, signal string) (ok bool, why string) {
 	if !slices.Contains(people, signal) {
-		return false, fmt.Sprintf("%.40q is no signal that people send: use %s, %s, %s or %s", signal, Suspend, Resume, Trigger, Backfill)
+		return false, fmt.Sprintf("%.40q is no signal that people send: use %s, %s, %s, %s or %s", signal, Suspend, Resume, Stop, Trigger, Backfill)
 	}
 	if !slices.Contains(allowed, signal) {
 		return false, fmt.Sprintf("the worker does not accept %s through Temporal (--accept-signals=%s)", signal, allowed.String())

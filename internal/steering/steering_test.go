@@ -22,6 +22,12 @@ func TestWhichSignalsAnObjectAccepts(t *testing.T) {
 	}{
 		{"everything by default", all, nil,
 			map[string]string{"suspend": "", "resume": "", "trigger": ""}},
+		{"all but a stop by default", steering.Default(), nil,
+			map[string]string{"suspend": "", "trigger": "", "backfill": "", "stop": "the worker does not accept stop"}},
+		{"the object can't have a stop that the worker does not take", steering.Default(), list("stop"),
+			map[string]string{"stop": "the worker does not accept stop"}},
+		{"a stop where the worker names it", all, nil, map[string]string{"stop": ""}},
+		{"a stop where the object does not name it", all, list("suspend"), map[string]string{"stop": "the object does not accept stop"}},
 		{"the worker narrows", stop, nil,
 			map[string]string{"suspend": "", "resume": "", "trigger": "the worker does not accept trigger through Temporal (--accept-signals=suspend,resume)"}},
 		{"the worker takes none", steering.Signals{}, nil,
@@ -37,13 +43,13 @@ func TestWhichSignalsAnObjectAccepts(t *testing.T) {
 		{"nothing said is none", all, list(""),
 			map[string]string{"suspend": "the object", "resume": "the object", "trigger": "the object"}},
 		{"unknown words accept nothing", all, list("suspend,restart"),
-			map[string]string{"suspend": "", "resume": `"restart" is no signal: want suspend, resume, trigger and backfill, or none alone`, "trigger": `"restart" is no signal`}},
+			map[string]string{"suspend": "", "resume": `"restart" is no signal: want suspend, resume, stop, trigger and backfill, or none alone`, "trigger": `"restart" is no signal`}},
 		{"words are as they are written", all, list("Suspend"),
 			map[string]string{"suspend": `"Suspend" is no signal`}},
 		{"none beside others is none", all, list("none,suspend"),
 			map[string]string{"suspend": "none stands beside other words"}},
 		{"what is no signal", all, nil,
-			map[string]string{"restart": `"restart" is no signal that people send: use suspend, resume, trigger or backfill`, "job-spec": "no signal", "": "no signal"}},
+			map[string]string{"restart": `"restart" is no signal that people send: use suspend, resume, stop, trigger or backfill`, "job-spec": "no signal", "": "no signal"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			annotations := map[string]string{"note": "trigger"}
@@ -67,7 +73,7 @@ func TestMistakesInAnAnnotation(t *testing.T) {
 		"suspend,trigger": "",
 		"":                "",
 		"none":            "",
-		"suspend,restart": `Annotation ostinato.dev/accept-signals: "restart" is no signal: want suspend, resume, trigger and backfill, or none alone`,
+		"suspend,restart": `Annotation ostinato.dev/accept-signals: "restart" is no signal: want suspend, resume, stop, trigger and backfill, or none alone`,
 		"resume,none":     "none stands beside other words",
 	} {
 		mistake := steering.Mistake(map[string]string{names.AcceptSignalsAnnotation: list})
@@ -92,7 +98,7 @@ func TestSignalsAsAFlag(t *testing.T) {
 		{list: " trigger, suspend,", want: "suspend,trigger"},
 		{list: "none", want: "none"},
 		{list: "", want: "none"},
-		{list: "suspend,stop,go", mistake: `"stop" is no signal; "go" is no signal: want suspend, resume, trigger and backfill, or none alone`},
+		{list: "suspend,halt,go", mistake: `"halt" is no signal; "go" is no signal: want suspend, resume, stop, trigger and backfill, or none alone`},
 		{list: "none,suspend", mistake: "none stands beside other words"},
 	} {
 		t.Run(test.list, func(t *testing.T) {

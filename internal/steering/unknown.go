@@ -52,5 +52,5 @@ func (u Unknown) Validate() error {
 // What a CronJob and a Job take, for the answers to what they do not.
 const (
 	CronJobTakes = "a CronJob takes " + Suspend + ", " + Resume + " and " + Trigger + ", and the update " + Backfill
-	JobTakes     = "a Job takes " + Suspend + " and " + Resume
+	JobTakes     = "a Job takes " + Suspend + ", " + Resume + " and " + Stop
 )

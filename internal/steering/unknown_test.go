@@ -44,7 +44,7 @@ func TestTheNameOfAnUnknownSignalIsCut(t *testing.T) {
 		assert.True(t, utf8.ValidString(answer), name)
 		assert.NotContains(t, answer, "\n", name)
 		assert.Less(t, len(answer), 400, name)
-		assert.Contains(t, answer, "a Job takes suspend and resume", name)
+		assert.Contains(t, answer, "a Job takes suspend, resume and stop", name)
 	}
 	_, answer := steering.Unknown{}.Hear(strings.Repeat("x", 65), steering.JobTakes, time.Unix(0, 0))
 	assert.Contains(t, answer, `"`+strings.Repeat("x", 61)+`..."`)

@@ -25,6 +25,7 @@ var groups = []group{
 	{"signals", "signal", false, []message{
 		{"SuspendSignal", protocol.SuspendSignal, "CronJob, Job", "SignalNote", ""},
 		{"ResumeSignal", protocol.ResumeSignal, "CronJob, Job", "ResumeRequest", ""},
+		{"StopSignal", protocol.StopSignal, "Job", "SignalNote", ""},
 		{"TriggerSignal", protocol.TriggerSignal, "CronJob", "TriggerRequest", ""},
 	}},
 	{"updates", "update", true, []message{

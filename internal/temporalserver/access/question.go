@@ -105,6 +105,9 @@ func showsHistory(request any) bool {
 // toSend returns what a signal or update of the name does to the object. Those of Ostinato's own programs are not for people.
 func toSend(subject object, message string) ([]Question, error) {
 	stops := []string{steering.Suspend, steering.Resume}
+	if subject.resource == jobs {
+		stops = append(stops, steering.Stop)
+	}
 	runs := []string{steering.Trigger, steering.Backfill}
 	switch {
 	case message == steering.RestoreLedger:

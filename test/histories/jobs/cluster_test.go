@@ -333,7 +333,7 @@ func (c *cluster) updateStatus(sent *batchv1.Job) (runtime.Object, error) {
 	return stored, nil
 }
 
-// patchJob is a write of spec.suspend.
+// patchJob is a write of spec.suspend, or of the annotation by which the Job is stopped.
 func (c *cluster) patchJob(patch clienttesting.PatchActionImpl) (runtime.Object, error) {
 	before := c.job()
 	var sent struct {
@@ -353,7 +353,12 @@ func (c *cluster) patchJob(patch clienttesting.PatchActionImpl) (runtime.Object,
 
 // edited stores a Job whose spec may have changed.
 func (c *cluster) edited(before, after *batchv1.Job) {
-	if job.SpecOf(after).Digest() != job.SpecOf(before).Digest() || ptr.Deref(after.Spec.TTLSecondsAfterFinished, -1) != ptr.Deref(before.Spec.TTLSecondsAfterFinished, -1) {
+	digest := func(object *batchv1.Job) string {
+		spec := job.SpecOf(object)
+		spec.Stop = nil // An annotation has no generation.
+		return spec.Digest()
+	}
+	if digest(after) != digest(before) || ptr.Deref(after.Spec.TTLSecondsAfterFinished, -1) != ptr.Deref(before.Spec.TTLSecondsAfterFinished, -1) {
 		after.Generation++
 	}
 	c.storeJob(after)

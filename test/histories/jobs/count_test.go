@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 )
 
@@ -233,6 +234,8 @@ func (o outcome) failsUnfounded() []string {
 		founded = len(over) > 0
 	case batchv1.JobReasonDeadlineExceeded:
 		founded = o.job.Spec.ActiveDeadlineSeconds != nil
+	case event.Stopped:
+		founded = slices.ContainsFunc(o.specs, func(one stretch) bool { return one.stopped })
 	}
 	if founded {
 		return nil

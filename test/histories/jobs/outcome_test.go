@@ -82,7 +82,7 @@ func (o outcome) Mistakes() []string {
 	}
 	wrong := slices.Concat(o.unended(), o.miscounted(), o.verdictsTakenBack(), o.failsUnfounded(), o.tooOften(), o.leftOver(), o.runUncounted(), o.unmet())
 	if !o.faulty() {
-		wrong = slices.Concat(wrong, o.tooMany(), o.doneTwice(), o.unwanted(), o.runsThoughSuspended(), o.runsOn(), o.invalid())
+		wrong = slices.Concat(wrong, o.tooMany(), o.doneTwice(), o.unwanted(), o.runsThoughSuspended(), o.runsThoughStopped(), o.runsOn(), o.invalid())
 	}
 	return wrong
 }
@@ -170,12 +170,15 @@ func (o outcome) justEdited(at time.Time) bool {
 	return slices.ContainsFunc(o.specs, func(one stretch) bool { return one.from.Before(at) && at.Before(one.from.Add(time.Second)) })
 }
 
-// unwanted: no Pod is created of a Job that is suspended, or whose end was written.
+// unwanted: no Pod is created of a Job that is suspended or stopped, or whose end was written.
 func (o outcome) unwanted() (wrong []string) {
 	for _, one := range o.creates {
 		status := one.job.Status
 		if ptr.Deref(one.job.Spec.Suspend, false) && !o.justEdited(one.at) {
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s of a suspended Job", one.pod.Name, clock(one.at)))
+		}
+		if job.StopOf(one.job.Annotations) != nil && !o.justEdited(one.at) {
+			wrong = append(wrong, fmt.Sprintf("%s was created at %s of a stopped Job", one.pod.Name, clock(one.at)))
 		}
 		if finished(status) || is(status, batchv1.JobFailureTarget) || is(status, batchv1.JobSuccessCriteriaMet) {
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s of a Job that has ended", one.pod.Name, clock(one.at)))
@@ -231,11 +234,20 @@ func (o outcome) tooOften() (wrong []string) {
 	return wrong
 }
 
-// suspensionTakes is how long a suspended Job may have Pods.
+// suspensionTakes is how long a suspended or stopped Job may have Pods.
 const suspensionTakes = 10 * time.Second
 
 // runsThoughSuspended: the Pods of a suspended Job are deleted soon, unless the API server refuses that, or one lands.
-func (o outcome) runsThoughSuspended() (wrong []string) {
+func (o outcome) runsThoughSuspended() []string {
+	return o.runsThough("suspended", func(one stretch) bool { return ptr.Deref(one.spec.Suspend, false) })
+}
+
+// runsThoughStopped: so are those of a stopped Job.
+func (o outcome) runsThoughStopped() []string {
+	return o.runsThough("stopped", func(one stretch) bool { return one.stopped })
+}
+
+func (o outcome) runsThough(what string, is func(stretch) bool) (wrong []string) {
 	if o.does("outage", "rights", "statuses", "webhook", "protect", "late") || slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Heard != 0 }) {
 		return nil
 	}
@@ -246,11 +258,11 @@ func (o outcome) runsThoughSuspended() (wrong []string) {
 	}
 	for _, one := range o.specs {
 		by := one.from.Add(takes)
-		if !ptr.Deref(one.spec.Suspend, false) || !one.to.After(by) || one.from.After(o.calm()) {
+		if !is(one) || !one.to.After(by) || one.from.After(o.calm()) {
 			continue
 		}
 		if running := o.active(by); running > 0 {
-			wrong = append(wrong, fmt.Sprintf("the Job is suspended at %s, and has %d Pods at %s", clock(one.from), running, clock(by)))
+			wrong = append(wrong, fmt.Sprintf("the Job is %s at %s, and has %d Pods at %s", what, clock(one.from), running, clock(by)))
 		}
 	}
 	return wrong

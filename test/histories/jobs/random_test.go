@@ -46,6 +46,9 @@ func drawScenario(t *rapid.T) scenario {
 	for range rapid.IntRange(0, 6).Draw(t, "steps") {
 		s.Steps = append(s.Steps, drawStep(t, s))
 	}
+	if oneIn(t, 3, "with a stop") {
+		s.Steps = append(s.Steps, drawStop(t, s)...)
+	}
 	if oneIn(t, 4, "lies about an end") {
 		s.Steps = append(s.Steps, drawLies(t, s)...)
 	}
@@ -173,6 +176,28 @@ func drawStep(t *rapid.T, s scenario) step {
 		return step{At: at, Does: kind}
 	}
 	return does.heard(rapid.SampledFrom([]time.Duration{0, 0, time.Second, 20 * time.Second, -1}).Draw(t, "heard"))
+}
+
+// drawStop draws that a person stops the Job, often when it begins or a Pod ends, and maybe takes that back.
+func drawStop(t *rapid.T, s scenario) (steps []step) {
+	at := time.Duration(rapid.IntRange(0, int(s.Lasts/time.Second)-30).Draw(t, "at")) * time.Second
+	switch rapid.SampledFrom([]string{"any time", "the beginning", "the end of a Pod"}).Draw(t, "stopped at") {
+	case "the beginning":
+		at = time.Duration(rapid.IntRange(0, 10).Draw(t, "later")) * 500 * time.Millisecond
+	case "the end of a Pod":
+		at = startsAfter + rapid.SampledFrom(s.Courses).Draw(t, "of the course").Takes + time.Duration(rapid.IntRange(0, 2).Draw(t, "later"))*500*time.Millisecond
+	}
+	at = min(at, s.Lasts-10*time.Second)
+	if rapid.Bool().Draw(t, "by signal") {
+		return []step{{At: at, Does: "stop"}}
+	}
+	heard := rapid.SampledFrom([]time.Duration{0, 0, time.Second, 20 * time.Second, -1})
+	steps = append(steps, stopped(at).heard(heard.Draw(t, "heard")))
+	if oneIn(t, 3, "takes it back") {
+		back := step{At: at + time.Duration(rapid.IntRange(0, 16).Draw(t, "takes"))*500*time.Millisecond, Does: "go on"}
+		steps = append(steps, back.heard(heard.Draw(t, "heard")))
+	}
+	return steps
 }
 
 // drawLies draws what a stranger says of Pods that have ended, while these are not heard of, counted or released.

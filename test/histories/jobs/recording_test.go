@@ -61,10 +61,11 @@ type reported struct {
 	status batchv1.JobStatus
 }
 
-// stretch is a time during which the Job was as it is in it.
+// stretch is a time during which the Job was as it is in it. stopped says that its annotation ends it.
 type stretch struct {
 	from, to time.Time
 	spec     batchv1.JobSpec
+	stopped  bool
 }
 
 func (r *recording) line(format string, arguments ...any) {
@@ -140,7 +141,11 @@ func (r *recording) edited(owner *batchv1.Job) {
 	if last := len(r.specs) - 1; last >= 0 {
 		r.specs[last].to = at
 	}
-	r.specs = append(r.specs, stretch{from: at, to: at.Add(24 * time.Hour), spec: *owner.Spec.DeepCopy()})
+	stopped := job.StopOf(owner.Annotations) != nil
+	if last := len(r.specs) - 1; stopped && !(last >= 0 && r.specs[last].stopped) {
+		r.line("stopped")
+	}
+	r.specs = append(r.specs, stretch{from: at, to: at.Add(24 * time.Hour), spec: *owner.Spec.DeepCopy(), stopped: stopped})
 	if line := fmt.Sprintf("generation %d", owner.Generation); !slices.ContainsFunc(r.lines, func(one string) bool { return strings.HasSuffix(one, line) }) {
 		r.line("%s", line)
 	}

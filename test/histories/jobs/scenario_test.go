@@ -10,9 +10,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/histories/play"
 )
@@ -88,7 +90,7 @@ func (s scenario) course(attempt int64) course {
 // step is what somebody does.
 type step struct {
 	At time.Duration
-	// Does is edit; suspend or resume, which are signals; quota, late, outage, rights, statuses, webhook or accept, which the API server does
+	// Does is edit; annotate or go on, which write and remove the annotation that stops the Job; suspend, resume or stop, which are signals; quota, late, outage, rights, statuses, webhook or accept, which the API server does
 	// with creates, everything, statuses and releases of Pods; protect, by which a policy refuses to delete the first active Pod; delete
 	// or evict, of the first active Pod by others; unwatched or watched, where no watch of Pods runs, or another one begins; lie, which a
 	// stranger sends of a Pod; forge, an activity that a stranger asks for; deaf, where Temporal misses what attempts report for a while; anew, where the workflow starts anew; or long,
@@ -99,7 +101,7 @@ type step struct {
 	Of  int
 	// Forgery is what a stranger asks an activity for.
 	Forgery forgery
-	// Edit changes the Job. The workflow hears of it Heard later, or by itself where that is negative.
+	// Edit changes the Job. The workflow hears of it, or of the annotation, Heard later, or by itself where that is negative.
 	Edit   func(*batchv1.JobSpec)
 	Called string
 	Heard  time.Duration
@@ -150,7 +152,20 @@ func (w *world) perform(s step) {
 		if s.Heard >= 0 {
 			w.agenda.Plan(time.Now().Add(s.Heard), w.tellSpec)
 		}
-	case "suspend", "resume":
+	case "annotate", "go on":
+		w.cluster.do(func() {
+			stored := w.cluster.job()
+			before := stored.DeepCopy()
+			delete(stored.Annotations, names.StopAnnotation)
+			if s.Does == "annotate" {
+				metav1.SetMetaDataAnnotation(&stored.ObjectMeta, names.StopAnnotation, "it hangs")
+			}
+			w.cluster.edited(before, stored)
+		})
+		if s.Heard >= 0 {
+			w.agenda.Plan(time.Now().Add(s.Heard), w.tellSpec)
+		}
+	case "suspend", "resume", "stop":
 		// Each is the signal's name. Without a workflow it comes to nothing.
 		if w.begun {
 			w.tell(play.Signal{Name: s.Does})
@@ -238,6 +253,9 @@ func suspending(at time.Duration) step {
 func resuming(at time.Duration) step {
 	return edit(at, "resume", func(spec *batchv1.JobSpec) { spec.Suspend = ptr.To(false) })
 }
+
+// stopped is an annotation that a person writes.
+func stopped(at time.Duration) step { return step{At: at, Does: "annotate"} }
 
 func scaled(at time.Duration, to int32) step {
 	return edit(at, fmt.Sprintf("parallelism %d", to), func(spec *batchv1.JobSpec) { spec.Parallelism = &to })

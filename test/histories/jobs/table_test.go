@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 )
 
@@ -219,6 +220,65 @@ func table() []scenario {
 		{
 			Name: "forged: a Job that has failed counts a Pod again", Spec: limited, Lasts: time.Minute, Courses: []course{{Takes: 20 * time.Second, Exit: 1}},
 			Steps: []step{{At: 50 * time.Second, Does: "forge", Forgery: forgery{Failed: 1, Pods: 1, Fate: job.PodFailed}}},
+		},
+		{
+			Name: "stopped: Pods that run, of a Job that fails by how they end", Spec: ended, Lasts: 2 * time.Minute,
+			Courses: []course{{Takes: 10 * time.Minute, Grace: 4 * time.Second}}, Steps: []step{stopped(20 * time.Second)},
+		},
+		{
+			Name: "stopped: by signal", Spec: spec(3, 3), Lasts: 2 * time.Minute,
+			Courses: []course{{Takes: 10 * time.Minute, Grace: 4 * time.Second}}, Steps: []step{{At: 20 * time.Second, Does: "stop"}},
+			Wants: []want{{50 * time.Second, 0}},
+		},
+		{
+			Name: "stopped: before the watch makes its first Pods", Spec: spec(2, 2), Lasts: 2 * time.Minute, Watched: 4 * time.Second,
+			Courses: []course{{Takes: 10 * time.Minute}}, Steps: []step{stopped(time.Second)},
+		},
+		{
+			Name: "stopped: between its first Pods and its workflow", Spec: spec(2, 2), Lasts: 3 * time.Minute, Watched: 40 * time.Millisecond,
+			Starts: 4 * time.Second, Courses: []course{{Takes: 10 * time.Minute, Grace: 2 * time.Second}}, Steps: []step{stopped(2 * time.Second)},
+		},
+		{
+			Name: "stopped: as its last Pods succeed", Spec: spec(2, 2), Lasts: 2 * time.Minute,
+			Courses: []course{{Takes: 20 * time.Second}}, Steps: []step{stopped(startsAfter + 20*time.Second)},
+		},
+		{
+			Name: "stopped: while the Pods of a suspension end", Spec: spec(2, 2), Lasts: 2 * time.Minute,
+			Courses: []course{{Takes: 10 * time.Minute, Grace: 12 * time.Second}}, Steps: []step{suspending(20 * time.Second), stopped(25 * time.Second)},
+		},
+		{
+			Name: "stopped: while it is suspended", Spec: indexed(2, 2), Lasts: 2 * time.Minute,
+			Courses: []course{{Takes: 10 * time.Minute, Grace: 2 * time.Second}}, Steps: []step{suspending(20 * time.Second), stopped(50 * time.Second)},
+		},
+		{
+			Name: "stopped: while an outage leaves it without an answer", Spec: spec(2, 2), Lasts: 4 * time.Minute,
+			Courses: []course{{Takes: 10 * time.Minute, Grace: 2 * time.Second}},
+			Steps:   []step{{At: 19 * time.Second, Does: "outage"}, {At: 20 * time.Second, Does: "stop"}, {At: 90 * time.Second, Does: "accept"}},
+			Wants:   []want{{3 * time.Minute, 0}},
+		},
+		{
+			Name: "stopped: and taken back while its Pods end", Spec: spec(2, 2), Lasts: 2 * time.Minute,
+			Courses: []course{{Takes: 10 * time.Minute, Grace: 12 * time.Second}}, Steps: []step{stopped(20 * time.Second), {At: 25 * time.Second, Does: "go on"}},
+		},
+		{
+			Name: "stopped: when it is over", Spec: spec(1, 1), Lasts: 2 * time.Minute, Courses: []course{{Takes: 20 * time.Second}},
+			Steps: []step{stopped(60 * time.Second)},
+		},
+		{
+			Name: "forged: a stopped Job fails for another reason", Spec: limited, Lasts: time.Minute,
+			Courses: []course{{Takes: 10 * time.Minute, Grace: 12 * time.Second}},
+			Steps: []step{stopped(10 * time.Second), {
+				At: 23*time.Second + 500*time.Millisecond, Does: "forge",
+				Forgery: forgery{Failed: 2, Ends: []batchv1.JobConditionType{batchv1.JobFailed}, Reason: batchv1.JobReasonBackoffLimitExceeded},
+			}},
+		},
+		{
+			Name: "forged: a stop that the Job does not have", Spec: spec(2, 2), Lasts: time.Minute, Courses: []course{{Takes: 40 * time.Second}},
+			Steps: []step{
+				{At: 10 * time.Second, Does: "forge", Forgery: forgery{Terminates: true, Active: 2, Ends: []batchv1.JobConditionType{batchv1.JobFailureTarget}, Reason: event.Stopped}},
+				{At: 12 * time.Second, Does: "forge", Forgery: forgery{Active: 2, Ends: []batchv1.JobConditionType{batchv1.JobFailureTarget}, Reason: event.Stopped}},
+			},
+			Wants: []want{{30 * time.Second, 2}},
 		},
 		{
 			Name: "9: a rebuild meets a failed Pod that is counted and not released", Spec: perIndex, Lasts: 3 * time.Minute,
