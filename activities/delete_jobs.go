@@ -38,7 +38,7 @@ func (s *startAttempt) replace(ctx context.Context, cronJob *ostinatov1.CronJob,
 			}
 			gone := found == nil || made && found.DeletionTimestamp != nil
 			if !gone {
-				if ended := finishedJob(found, s.runOf(cronJob, found)); ended != nil {
+				if ended := s.finishedJob(found, s.runOf(cronJob, found)); ended != nil {
 					part.Ended = []schedule.Finished{*ended}
 				}
 				if made || len(part.Ended) > 0 {

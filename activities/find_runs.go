@@ -123,7 +123,7 @@ const maxChildren = 100
 // report adds a Job of the CronJob to the result. The workflow of one that was made by hand is the bridge's to start.
 func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1.CronJob, found *batchv1.Job) {
 	run := a.runOf(cronJob, found)
-	if finished := finishedJob(found, run); finished != nil {
+	if finished := a.finishedJob(found, run); finished != nil {
 		result.Ended = append(result.Ended, *finished)
 		return
 	}
@@ -167,13 +167,13 @@ func (a *Activities) maker(found *batchv1.Job) string {
 }
 
 // finishedJob returns how a run has ended; nil for one that has not.
-func finishedJob(found *batchv1.Job, run schedule.Run) *schedule.Finished {
+func (a *Activities) finishedJob(found *batchv1.Job, run schedule.Run) *schedule.Finished {
 	condition := claim.Finished(found)
 	if condition == nil {
 		return nil
 	}
 	return &schedule.Finished{
-		Run: run, Condition: condition.Type, EndTime: condition.LastTransitionTime.UTC(), Reason: condition.Reason,
+		Run: run, Condition: condition.Type, EndTime: condition.LastTransitionTime.UTC(), Reason: condition.Reason, Stopped: a.stopper(found, *condition),
 		StartTime:      ptr.Deref(found.Status.StartTime, metav1.Time{}).UTC(),
 		CompletionTime: ptr.Deref(found.Status.CompletionTime, metav1.Time{}).UTC(),
 		FailedPods:     found.Status.Failed,

@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -26,9 +29,11 @@ func mayStop(request protocol.SetSuspendRequest) error {
 	return nil
 }
 
-// stop writes the annotation that ends a Job, as its owner does with kubectl: the Pods end because the Job says so, and this request
-// ends none. A Job that has ended, or is stopped, stays as it is.
-func (a *Activities) stop(ctx context.Context, request protocol.SetSuspendRequest, found suspendable) (protocol.SetSuspendResult, error) {
+// stop writes the annotation that ends a Job, as its owner does with kubectl: the Pods end because the Job says so, and
+// this request ends none. A Job that has ended, or is stopped, stays as it is.
+func (a *Activities) stop(
+	ctx context.Context, request protocol.SetSuspendRequest, found suspendable,
+) (protocol.SetSuspendResult, error) {
 	object := aJob(request.Object)
 	if refused := a.refuseSignal(found.object.GetAnnotations(), request.Signal()); refused != nil {
 		a.Events.on(object, event.Warning(event.SignalRefused, refused.Message))
@@ -38,7 +43,8 @@ func (a *Activities) stop(ctx context.Context, request protocol.SetSuspendReques
 		a.Events.on(object, event.Warning(event.SignalRefused, "Signal stop was not carried out: the Job has ended"))
 		return found.answer, nil
 	}
-	stop, already := job.Stop{By: a.claimed(request), Note: request.Note.Note}.Annotation(), job.StopOf(found.object.GetAnnotations())
+	stop := job.Stop{By: a.claimed(request), Note: request.Note.Note}.Annotation()
+	already := job.StopOf(found.object.GetAnnotations())
 	if already != nil && already.Annotation() == stop {
 		// An earlier attempt has written it, and had no answer.
 		return found.answer, nil
@@ -54,7 +60,27 @@ func (a *Activities) stop(ctx context.Context, request protocol.SetSuspendReques
 	return found.answer, nil
 }
 
-func (a *Activities) patchStop(ctx context.Context, object protocol.ObjectReference, resourceVersion, stop string) (*batchv1.Job, error) {
+// stopper says who has stopped a Job that has ended, and why: by its condition, which names what was claimed then; or
+// by the user whom admission has stamped, where the annotation is still the one that the condition quotes. It is empty
+// for other ends.
+func (a *Activities) stopper(found *batchv1.Job, ended batchv1.JobCondition) string {
+	if ended.Reason != event.Stopped {
+		return ""
+	}
+	stop, user := job.StopOf(found.Annotations), found.Annotations[names.StopUserAnnotation]
+	if !a.StampedUsers || user == "" || stop == nil || stop.String() != ended.Message {
+		return strings.TrimLeft(strings.TrimPrefix(ended.Message, job.WasStopped), ": ")
+	}
+	who := "by " + ledger.Who(clip.Text(user, maxAnnotation), stop.By)
+	if stop.Note != "" {
+		who += ": " + stop.Note
+	}
+	return who
+}
+
+func (a *Activities) patchStop(
+	ctx context.Context, object protocol.ObjectReference, resourceVersion, stop string,
+) (*batchv1.Job, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": object.UID, "resourceVersion": resourceVersion, "annotations": map[string]any{names.StopAnnotation: stop},
 	}})

@@ -13,9 +13,11 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/steering"
 )
 
@@ -108,7 +110,8 @@ func TestAStopOfWhatIsNoJobIsRefused(t *testing.T) {
 	}
 }
 
-// The Pods of a Job end for a stop because the Job says so: a writer of Temporal may ask for what he likes, in anyone's name.
+// The Pods of a Job end for a stop because the Job says so: a writer of Temporal may ask for what he likes, in anyone's
+// name.
 func TestPodsEndForTheStopOfTheirOwnJob(t *testing.T) {
 	ours := job.Stop{By: "ada", Note: "it hangs"}
 	verdict := func(message string) job.Verdict {
@@ -165,4 +168,44 @@ func TestNoPodIsMadeOfAStoppedJob(t *testing.T) {
 	if result.Refused == nil || !strings.Contains(result.Refused.Message, "the Job is stopped") || len(s.writes()) > 0 {
 		t.Errorf("refused %+v, writes %v", result.Refused, s.writes())
 	}
+}
+
+// By whom a run was stopped its Job says, as it said so when it ended, and admission where that stamps users.
+func TestByWhomARunWasStopped(t *testing.T) {
+	stamping := func(options *activities.Options) { options.StampedUsers = true }
+	ours := job.Stop{By: "ada", Note: "it hangs"}
+	for name, test := range map[string]struct {
+		reason, message string
+		annotations     map[string]string
+		with            []option
+		want            string
+	}{
+		"as claimed":                          {event.Stopped, ours.String(), nil, nil, "by ada (claimed): it hangs"},
+		"without a name":                      {event.Stopped, job.Stop{Note: "it hangs"}.String(), nil, nil, "it hangs"},
+		"without a word":                      {event.Stopped, job.Stop{}.String(), nil, nil, ""},
+		"by a user who is stamped":            {event.Stopped, ours.String(), stops(ours, "ada@example.com"), []option{stamping}, "by ada@example.com (claims to be ada): it hangs"},
+		"by one whose name no policy guards":  {event.Stopped, ours.String(), stops(ours, "ada@example.com"), nil, "by ada (claimed): it hangs"},
+		"by one, and another edits that":      {event.Stopped, ours.String(), stops(job.Stop{By: "bob"}, "bob@example.com"), []option{stamping}, "by ada (claimed): it hangs"},
+		"by the worker, for a signal":         {event.Stopped, ours.String(), stops(ours, ""), []option{stamping}, "by ada (claimed): it hangs"},
+		"a Job that has failed, and is named": {batchv1.JobReasonDeadlineExceeded, "Job was active longer", stops(ours, "ada@example.com"), []option{stamping}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended := runsJob(scheduled)
+			for key, value := range test.annotations {
+				ended.Annotations[key] = value
+			}
+			ended.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailed, test.reason)}
+			ended.Status.Conditions[0].Message = test.message
+			s := newStage(t, []runtime.Object{ended}, []*ostinatov1.CronJob{helloCronJob()}, test.with...)
+			look := []schedule.Run{{Name: ended.Name, UID: string(ended.UID)}}
+			result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, Look: look})
+			if len(result.Ended) != 1 || result.Ended[0].Stopped != test.want {
+				t.Errorf("ended %+v, want %q", result.Ended, test.want)
+			}
+		})
+	}
+}
+
+func stops(stop job.Stop, user string) map[string]string {
+	return map[string]string{names.StopAnnotation: stop.Annotation(), names.StopUserAnnotation: user}
 }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/clip"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -105,6 +106,10 @@ func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
 		return
 	}
 	c.runEnded(ctx, ended)
+	if ended.Reason == event.Stopped && len(c.looks) < protocol.MaxLooks {
+		// Who has stopped it the Job says: anybody who may write to Temporal may have completed the child.
+		c.looks = append(c.looks, schedule.Run{Name: ended.Run.Name, UID: ended.Run.UID})
+	}
 }
 
 var errHandedOver = errors.New("another controller has the Job")

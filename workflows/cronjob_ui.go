@@ -122,7 +122,7 @@ func resultText(entry ledger.Entry) string {
 	if text == "" && entry.Outcome.HasJob() {
 		return "running"
 	}
-	more := joined(", ", entry.ResultReason, said("%d failed attempts", max(entry.FailedAttempts, 0)))
+	more := joined(", ", joined(" ", entry.ResultReason, entry.Stopped), said("%d failed attempts", max(entry.FailedAttempts, 0)))
 	return clip.Text(text+said(" (%s)", more), maxSummary)
 }
 

@@ -215,10 +215,15 @@ type RecentRun struct {
 	// +optional
 	Result string `json:"result,omitempty"`
 	// resultReason is the reason of the condition Failed of the Job, such as
-	// BackoffLimitExceeded. It is Replaced if another run replaced this one.
+	// BackoffLimitExceeded, or Stopped. It is Replaced if another run replaced this
+	// one.
 	//
 	// +optional
 	ResultReason string `json:"resultReason,omitempty"`
+	// stopped says who stopped the run, and why, such as by ada (claimed): it hangs.
+	//
+	// +optional
+	Stopped string `json:"stopped,omitempty"`
 	// endTime is the time when the run ended.
 	//
 	// +optional

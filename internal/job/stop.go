@@ -30,8 +30,8 @@ func (s Stop) Annotation() string {
 	return string(data)
 }
 
-// StopOf reads the annotation; nil where there is none. Text that is no such object is the note, and an empty one stops the Job too:
-// whoever writes it can hardly mean anything else.
+// StopOf reads the annotation; nil where there is none. Text that is no such object is the note, and an empty one stops
+// the Job too: whoever writes it can hardly mean anything else.
 func StopOf(annotations map[string]string) *Stop {
 	value, found := annotations[names.StopAnnotation]
 	if !found {
@@ -79,8 +79,8 @@ func (s Stop) String() string {
 // stopped reports whether the Job is to end because a person says so: not one whose work is done.
 func (p *pass) stopped() bool { return p.spec.Stop != nil && p.completionsReached() == nil }
 
-// Misquoted says that a verdict of failure is not in the Job's own words: not that which its status has, or another stop than the Job's
-// annotation, which may be edited later. It is empty otherwise.
+// Misquoted says that a verdict of failure is not in the Job's own words: not that which its status has, or another
+// stop than the Job's annotation, which may be edited later. It is empty otherwise.
 func Misquoted(object *batchv1.Job, verdict Verdict) string {
 	said := firstTrue(takenConditions(object.Status.Conditions), batchv1.JobFailureTarget, batchv1.JobFailed)
 	switch {

@@ -83,7 +83,7 @@ func (e Entry) joins(next Entry) bool {
 
 // Bounded returns the entry with bounded texts and a bounded count. An unknown reason becomes RefusedOtherwise.
 func (e Entry) Bounded() Entry {
-	e.Message, e.ResultReason = clip.Message(e.Message), clip.Message(e.ResultReason)
+	e.Message, e.ResultReason, e.Stopped = clip.Message(e.Message), clip.Message(e.ResultReason), clip.Message(e.Stopped)
 	if e.Reason != "" && !slices.Contains(Reasons, e.Reason) {
 		e.Reason = RefusedOtherwise
 	}
@@ -94,22 +94,28 @@ func (e Entry) Bounded() Entry {
 
 // text returns the length of the entry's free texts, in bytes.
 func (e Entry) text() int {
-	return len(e.Message) + len(e.ResultReason) + len(e.Job) + len(e.By) + len(e.User) + len(e.Changed)
+	return len(e.Message) + len(e.ResultReason) + len(e.Stopped) + len(e.Job) + len(e.By) + len(e.User) + len(e.Changed)
 }
 
 // End is how a run has ended, and when.
 type End struct {
 	Result Result `json:"result,omitempty"`
 	// ResultReason is that of the Job's condition Failed, such as BackoffLimitExceeded, or ResultReasonReplaced.
-	ResultReason string    `json:"resultReason,omitempty"`
-	Ended        time.Time `json:"ended,omitzero"`
+	ResultReason string `json:"resultReason,omitempty"`
+	// Stopped says who has stopped the run, and why, as its Job has it; empty for other ends.
+	Stopped string    `json:"stopped,omitempty"`
+	Ended   time.Time `json:"ended,omitzero"`
 	// FailedAttempts is the number of Pods that failed.
 	FailedAttempts int32 `json:"failedAttempts,omitempty"`
 }
 
 // WithEnd returns the entry with the end of its run. A known end stays, except that how a Job ended says more than that
-// it is gone.
+// it is gone, and who has stopped it more than that someone has.
 func (e Entry) WithEnd(end End) Entry {
+	if end.ResultReason == ResultReasonStopped && e.ResultReason == ResultReasonStopped && e.Stopped == "" {
+		e.Stopped = end.Stopped
+		return e.Bounded()
+	}
 	if !e.Outcome.HasJob() || e.Result != "" && (e.Result != Deleted || end.Result == Deleted) {
 		return e
 	}

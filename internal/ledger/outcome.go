@@ -108,5 +108,8 @@ const (
 // Results are all ends of a run.
 var Results = []Result{Complete, Failed, Deleted}
 
+// ResultReasonStopped is the reason of Failed where a person has stopped the run: that of its Job's condition (event.Stopped).
+const ResultReasonStopped = "Stopped"
+
 // ResultReasonReplaced is the reason of Deleted where the next run replaced it.
 const ResultReasonReplaced = "Replaced"

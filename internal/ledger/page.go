@@ -93,7 +93,7 @@ func (e Entry) RecentRun() ostinatov1.RecentRun {
 		ScheduledTime: metav1.NewTime(e.Scheduled.UTC().Truncate(time.Second)), Until: Timestamp(e.Until), Count: e.Count,
 		Outcome: string(e.Outcome), Reason: e.Reason, Message: e.Message, Manual: e.Manual,
 		JobName: e.Job, Result: string(e.Result), ResultReason: e.ResultReason, EndTime: Timestamp(e.Ended),
-		FailedAttempts: e.FailedAttempts, By: e.By, User: e.User, Through: e.Through, Changed: e.Changed,
+		FailedAttempts: e.FailedAttempts, By: e.By, User: e.User, Through: e.Through, Changed: e.Changed, Stopped: e.Stopped,
 	}
 	if e.Outcome.HasJob() {
 		row.StartTime = Timestamp(e.Recorded)
@@ -107,7 +107,7 @@ func entryOf(row ostinatov1.RecentRun) Entry {
 		Scheduled: row.ScheduledTime.UTC(), Until: Time(row.Until), Count: row.Count, Recorded: Time(row.StartTime),
 		Outcome: Outcome(row.Outcome), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
 		Job: row.JobName, Asked: Asked{By: row.By, User: row.User, Through: row.Through, Changed: row.Changed},
-		End: End{Result(row.Result), row.ResultReason, Time(row.EndTime), max(row.FailedAttempts, 0)},
+		End: End{Result(row.Result), row.ResultReason, row.Stopped, Time(row.EndTime), max(row.FailedAttempts, 0)},
 	}
 	return entry.Bounded()
 }

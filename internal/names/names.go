@@ -68,6 +68,9 @@ const (
 	// (job.Stop).
 	StopAnnotation = "ostinato.dev/stop"
 
+	// StopUserAnnotation is what deploy/components/who stamps: the user, as the API server knows it, who has written StopAnnotation.
+	StopUserAnnotation = "ostinato.dev/stopped-by-user"
+
 	// EvidenceAnnotation says on a Namespace, a Job, a Pod template or a Pod how much
 	// of a failed Pod its workflow keeps (internal/evidence); the strictest wins.
 	EvidenceAnnotation = "ostinato.dev/evidence"

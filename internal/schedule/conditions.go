@@ -124,6 +124,9 @@ func (s State) lastRunSucceeded() (succeeded metav1.Condition, known bool) {
 		if last.ResultReason != "" {
 			message += ": " + last.ResultReason
 		}
+		if last.Stopped != "" {
+			message += " " + last.Stopped
+		}
 		if s.ConsecutiveFailures > 1 {
 			message += fmt.Sprintf("; %d runs in a row have failed", s.ConsecutiveFailures)
 		}

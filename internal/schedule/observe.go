@@ -151,7 +151,7 @@ func (p *pass) finish(finished Finished, announce bool) {
 	p.conclude(finished)
 	if !slices.ContainsFunc(p.state.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) }) {
 		// The history limits need no more of it.
-		finished.EndTime, finished.Reason, finished.FailedPods = time.Time{}, "", 0
+		finished.EndTime, finished.Reason, finished.Stopped, finished.FailedPods = time.Time{}, "", "", 0
 		p.state.Finished = append(p.state.Finished, finished)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -141,11 +142,11 @@ func Tallied(state State) (rest State, tallies []ledger.Tally) {
 // end returns the end of the run.
 func (f Finished) end() ledger.End {
 	end := ledger.End{
-		Result: ledger.Failed, ResultReason: f.Reason, Ended: cmp.Or(f.EndTime.UTC(), f.CompletionTime.UTC()), FailedAttempts: max(f.FailedPods, 0),
+		Result: ledger.Failed, ResultReason: f.Reason, Stopped: f.Stopped, Ended: cmp.Or(f.EndTime.UTC(), f.CompletionTime.UTC()), FailedAttempts: max(f.FailedPods, 0),
 	}
 	switch f.Condition {
 	case batchv1.JobComplete:
-		end.Result, end.ResultReason = ledger.Complete, ""
+		end.Result, end.ResultReason, end.Stopped = ledger.Complete, "", ""
 	case JobDeleted:
 		end.Result = ledger.Deleted
 	}
@@ -162,13 +163,16 @@ func (p *pass) conclude(job Finished) {
 	p.state.Ledger = p.state.Ledger.Conclude(job.Run.Name, job.end())
 }
 
-// count counts the end of a run once: when it is no longer active.
+// count counts the end of a run once: when it is no longer active. One that a person has stopped has not failed by itself: it is none
+// of the failures in a row, and does not end them.
 func (p *pass) count(job Finished) {
 	if job.Condition == batchv1.JobComplete {
 		p.state.ConsecutiveFailures = 0
 		return
 	}
-	p.state.ConsecutiveFailures++
+	if job.Reason != event.Stopped {
+		p.state.ConsecutiveFailures++
+	}
 	p.state.LastFailure = times.Later(p.state.LastFailure, job.end().Ended)
 }
 

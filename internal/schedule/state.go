@@ -185,10 +185,12 @@ type Finished struct {
 	// StartTime and CompletionTime are the Job's status fields; zero if unset.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
-	// EndTime, Reason (of the condition) and FailedPods (status.failed) go to the ledger.
-	EndTime    time.Time `json:"endTime,omitzero"`
-	Reason     string    `json:"reason,omitempty"`
-	FailedPods int32     `json:"failedPods,omitempty"`
+	// EndTime, Reason (of the condition), Stopped and FailedPods (status.failed) go to the ledger.
+	EndTime time.Time `json:"endTime,omitzero"`
+	Reason  string    `json:"reason,omitempty"`
+	// Stopped says who has stopped the run, and why, as its Job has it.
+	Stopped    string `json:"stopped,omitempty"`
+	FailedPods int32  `json:"failedPods,omitempty"`
 }
 
 // JobDeleted is the Condition of a Finished whose Job is gone.

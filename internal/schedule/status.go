@@ -329,7 +329,7 @@ func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 			noneOr("a recent run has the result", row.Result, ledger.Results),
 			noneOr("a recent run has the reason", row.Reason, ledger.Reasons),
 			noneOr("a recent run was asked for through", row.Through, ledger.Throughs),
-			atMost("a recent run has a text of %d bytes", max(len(row.Message), len(row.ResultReason), len(row.By), len(row.User), len(row.Changed)), MaxStatusText),
+			atMost("a recent run has a text of %d bytes", max(len(row.Message), len(row.ResultReason), len(row.Stopped), len(row.By), len(row.User), len(row.Changed)), MaxStatusText),
 			atMost("a recent run has a Job's name of %d bytes", len(row.JobName), MaxStatusName),
 		); err != nil {
 			return err

@@ -167,7 +167,7 @@ func took(clock Clock, row ostinatov1.RecentRun) string {
 // details are the reason and message of a row, and who asked for it.
 func details(row ostinatov1.RecentRun) string {
 	var parts []string
-	for _, part := range []string{cmp.Or(row.Reason, row.ResultReason), row.Message, row.Changed} {
+	for _, part := range []string{cmp.Or(row.Reason, strings.TrimSpace(row.ResultReason+" "+row.Stopped)), row.Message, row.Changed} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -223,7 +223,7 @@ func started(clock Clock, cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun,
 	case ledger.Failed:
 		text += fmt.Sprintf(", and failed after %s", took(clock, row))
 		if row.ResultReason != "" {
-			text += " (" + row.ResultReason + ")"
+			text += " (" + strings.TrimSpace(row.ResultReason+" "+row.Stopped) + ")"
 		}
 		if row.FailedAttempts > 0 {
 			text += fmt.Sprintf("; %d of its Pods failed", row.FailedAttempts)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -188,6 +189,48 @@ func TestWhoHasMadeAJobForACronJobIsStamped(t *testing.T) {
 		}
 		if got := made.GetAnnotations()[names.RunUserAnnotation]; got != test.want {
 			t.Errorf("%s: the name is %q, want %q", what, got, test.want)
+		}
+	}
+}
+
+// Who has stopped a Job is stamped on it, and no one can write the name himself.
+func TestWhoHasStoppedAJobIsStamped(t *testing.T) {
+	installWho(t)
+	annotated := func(pairs ...string) string {
+		var all []string
+		for n := 0; n < len(pairs); n += 2 {
+			all = append(all, fmt.Sprintf("%q:%s", pairs[n], pairs[n+1]))
+		}
+		return `{"metadata":{"annotations":{` + strings.Join(all, ",") + `}}}`
+	}
+	job := ofCronJob("to-stop")
+	job.SetOwnerReferences(nil)
+	if _, err := as(t, "ada").Resource(jobs).Namespace("default").Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Resource(jobs).Namespace("default").Delete(context.Background(), "to-stop", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, step := range []struct {
+		what, user, patch, want string
+	}{
+		{"an edit of something else", "eve", annotated("other", `"x"`), ""},
+		{"a name that somebody writes himself", "eve", annotated(names.StopUserAnnotation, `"mallory"`), ""},
+		{"a stop", "bob", annotated(names.StopAnnotation, `"it hangs"`), "bob"},
+		{"the same stop", "eve", annotated(names.StopAnnotation, `"it hangs"`), "bob"},
+		{"another name of the stop", "eve", annotated(names.StopUserAnnotation, `"mallory"`), "bob"},
+		{"another stop with a name of his own", "eve", annotated(names.StopAnnotation, `""`, names.StopUserAnnotation, `"mallory"`), "eve"},
+		{"a stop that is taken back", "bob", annotated(names.StopAnnotation, "null"), "bob"},
+		{"a stop by the worker, for a signal", worker, annotated(names.StopAnnotation, `"by signal"`, names.StopUserAnnotation, `"mallory"`), ""},
+	} {
+		patched, err := as(t, step.user).Resource(jobs).Namespace("default").Patch(t.Context(), "to-stop", types.MergePatchType, []byte(step.patch), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		if got := patched.GetAnnotations()[names.StopUserAnnotation]; got != step.want {
+			t.Errorf("after %s by %s the name is %q, want %q", step.what, step.user, got, step.want)
 		}
 	}
 }
