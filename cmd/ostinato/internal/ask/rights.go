@@ -14,12 +14,14 @@ import (
 // Right is something that a person may do in a namespace. The group is empty for the core group; a subresource stands after a slash.
 type Right struct{ Verb, Group, Resource string }
 
-// Rights that changes of CronJobs need.
+// Rights that changes of CronJobs and their runs need.
 var (
 	// MayRun: a run is a Job.
 	MayRun = Right{"create", "batch", "jobs"}
 	// MaySteer: to suspend or resume is a patch.
 	MaySteer = Right{"patch", ostinatov1.GroupName, "cronjobs"}
+	// MayStop: a run is stopped by its Job.
+	MayStop = Right{"patch", "batch", "jobs"}
 )
 
 // String is the right as a role has it.

@@ -201,11 +201,14 @@ func (s *apiServer) answer(w http.ResponseWriter, r *http.Request, wanted reques
 		w.Write(body)
 	case "list jobs":
 		write(w, http.StatusOK, &batchv1.JobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, Items: s.jobs})
-	case "get jobs":
+	case "get jobs", "patch jobs":
 		n := slices.IndexFunc(s.jobs, func(job batchv1.Job) bool { return job.Name == wanted.name })
 		if n < 0 {
 			notFound(w, wanted)
 			return
+		}
+		if wanted.verb == "patch" {
+			s.patches = append(s.patches, string(body))
 		}
 		found := s.jobs[n]
 		found.APIVersion, found.Kind = "batch/v1", "Job"

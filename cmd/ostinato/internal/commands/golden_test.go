@@ -15,9 +15,11 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -99,6 +101,23 @@ func givenUp(w *world) {
 func deleted(w *world) {
 	endless(w)
 	w.api.changes = []func(*apiServer){func(*apiServer) {}, func(s *apiServer) { s.jobs = nil }}
+}
+
+// running has Jobs that run, one that is being stopped, one that has ended, and one of kube-controller-manager's.
+func running(w *world) {
+	ours := func(job batchv1.Job) batchv1.Job {
+		job.Spec.ManagedBy = ptr.To(names.JobController)
+		return job
+	}
+	stopping := ours(jobOf("report", "report-29540760", at(7, 30), "", ""))
+	stopping.Annotations = map[string]string{names.StopAnnotation: `{"by":"bob","note":"out of disk"}`}
+	w.api.jobs = []batchv1.Job{
+		ours(jobOf("report", "report-29540880", at(9, 30), "", "")), ours(jobOf("report", "report-29540820", at(8, 30), "", "")), stopping,
+		ours(jobOf("report", "report-29540700", at(6, 30), batchv1.JobFailed, "BackoffLimitExceeded")), jobOf("other", "by-others", at(9, 0), "", ""),
+	}
+	alone := ours(jobOf("", "alone", at(9, 10), "", ""))
+	alone.OwnerReferences = nil
+	w.api.jobs = append(w.api.jobs, alone)
 }
 
 // denies is an administrator who does not let the person be known to Temporal.
@@ -190,6 +209,18 @@ var scenes = []scene{
 	{row: "backfill", arguments: `backfill report "2026-03-02 01:00" 02:00 --dry-run --by ada`},
 	{row: "backfill", arguments: "backfill report 02:00 --dry-run -o json"},
 	{arguments: "backfill report then"},
+	{row: "stop", given: running, arguments: `stop report-29540880 --by ada --reason "it hangs"`},
+	{row: "stop", given: running, arguments: "stop report-29540880 --dry-run"},
+	{row: "stop", given: running, arguments: "stop report-29540700 report-29540760 by-others"},
+	{row: "stop", given: running, arguments: "stop report-2954"},
+	{row: "stop", given: func(w *world) { running(w); w.api.refuse = forbidden("patch jobs") }, arguments: "stop report-29540880"},
+	{row: "stop --of", given: running, arguments: "stop --of report"},
+	{row: "stop --all", given: running, arguments: "stop --all --by ada -o name"},
+	{row: "stop --all", given: running, arguments: "stop -A -l team=billing --by ada -o json"},
+	{row: "stop --all", given: func(w *world) { w.api.jobs = nil }, arguments: "stop --all"},
+	{arguments: "stop"},
+	{arguments: "stop report-29540880 --all"},
+	{arguments: "stop report-29540880 -A"},
 	{row: "suspend NAME", arguments: "suspend report --by ada --reason upgrade"},
 	{row: "suspend NAME", arguments: "suspend import"},
 	{row: "suspend NAME", given: func(w *world) { w.api.refuse = forbidden("patch cronjobs") }, arguments: "suspend report"},

@@ -65,7 +65,7 @@ func (p *person) command(name string, more ...*cobra.Command) *cobra.Command {
 			"Exit codes: 0 for an answer or a deed; 1 if the answer of why, check or a resume is no, or something was refused or failed;\n" +
 			"2 for a mistake on the command line; 124 if the --timeout of a wait ran out.",
 	}, append([]*cobra.Command{
-		p.newStatus(), p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newTree(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume(), p.newCheck(), p.newMove(), p.newReport(),
+		p.newStatus(), p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newTree(), p.newLogs(), p.newRun(), p.newStop(), p.newBackfill(), p.newSuspend(), p.newResume(), p.newCheck(), p.newMove(), p.newReport(),
 		p.newExport(), p.newImport(), p.newToken(), p.newUI(),
 	}, more...)...)
 	flags := root.PersistentFlags()

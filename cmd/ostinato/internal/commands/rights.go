@@ -18,12 +18,13 @@ type need struct {
 var needs = []need{
 	{ask.Right{Verb: "list", Group: ostinatov1.GroupName, Resource: "cronjobs"}, "get, next, status, failed, export"},
 	{ask.Right{Verb: "get", Group: ostinatov1.GroupName, Resource: "cronjobs"}, "why, runs, tree, logs, run, backfill, import"},
-	{ask.Right{Verb: "list", Group: "batch", Resource: "jobs"}, "tree, import"},
-	{ask.Right{Verb: "get", Group: "batch", Resource: "jobs"}, "run --wait"},
+	{ask.Right{Verb: "list", Group: "batch", Resource: "jobs"}, "tree, import, stop --all"},
+	{ask.Right{Verb: "get", Group: "batch", Resource: "jobs"}, "run --wait, stop"},
 	{ask.Right{Verb: "list", Resource: "pods"}, "tree, logs"},
 	{ask.Right{Verb: "get", Resource: "pods/log"}, "logs, run --logs"},
 	{ask.MayRun, "run with overrides"},
 	{ask.MaySteer, "suspend, resume"},
+	{ask.MayStop, "stop"},
 	{ask.Right{Verb: "create", Group: ostinatov1.GroupName, Resource: "cronjobs"}, "check -f"},
 	{ask.Right{Verb: "update", Group: ostinatov1.GroupName, Resource: "cronjobs"}, "check -f"},
 }

@@ -21,7 +21,7 @@ func TestTheRightsThatAreCheckedAreThoseOfTheTable(t *testing.T) {
 			}), "no row of %s has %s", row, group)
 		}
 	}
-	for _, row := range []string{"get", "next", "failed", "why", "runs", "tree", "logs", "run with overrides", "run --wait", "run --logs", "backfill", "suspend", "resume", "check -f"} {
+	for _, row := range []string{"get", "next", "failed", "why", "runs", "tree", "logs", "run with overrides", "run --wait", "run --logs", "backfill", "stop", "stop --of", "stop --all", "suspend", "resume", "check -f"} {
 		for _, right := range documented[row][0] {
 			assert.True(t, slices.ContainsFunc(needs, func(one need) bool {
 				group := one.right

@@ -72,6 +72,21 @@ func PlanRun(cronJob *ostinatov1.CronJob, asker Asker, beside bool) Plan {
 	return plan.printable()
 }
 
+// PlanStop says what a stop of a run would do.
+func PlanStop(job *batchv1.Job, asker Asker) Plan {
+	plan := Plan{
+		Title: fmt.Sprintf("Stop %s/%s", job.Namespace, job.Name), Does: "Stop it",
+		Says: []string{
+			fmt.Sprintf("Its Pods are deleted, %d of which are active, and the Job is Failed with the reason Stopped. Nothing takes that back.", job.Status.Active),
+			fmt.Sprintf("The Job and the ledger will say that it was stopped %s.", asker),
+		},
+	}
+	if why := answer.NotStopped(job); why != "" {
+		plan.Refused = "The run is left as it is: " + why + "."
+	}
+	return plan.printable()
+}
+
 func runs(count int) string {
 	if count == 1 {
 		return "1 active run"

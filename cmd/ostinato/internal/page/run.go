@@ -76,6 +76,9 @@ func facts(clock answer.Clock, row ostinatov1.RecentRun) []Fact {
 // Failed reports whether Pods of the run may have failed. The workflow of its Job keeps evidence of those.
 func (r Run) Failed() bool { return r.Job != "" && r.Kind != Complete }
 
+// Running reports whether the run has begun and its end is not known.
+func (r Run) Running() bool { return r.Job != "" && r.Kind == Running }
+
 // WithEvidence adds what the Job's workflow has kept, or why it could not be read.
 func (r Run) WithEvidence(clock answer.Clock, kept protocol.JobDescription, err error) Run {
 	switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/ptr"
 
@@ -17,6 +18,7 @@ import (
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/page"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -83,6 +85,7 @@ type action struct {
 var known = map[string]action{
 	"run": {ask.MayRun, (*Server).planRun}, "backfill": {ask.MayRun, (*Server).planBackfill},
 	"suspend": {ask.MaySteer, (*Server).planSuspend}, "resume": {ask.MaySteer, (*Server).planResume},
+	"stop": {ask.MayStop, (*Server).planStop},
 }
 
 // plan answers with what an action would do, and changes nothing.
@@ -172,9 +175,9 @@ func (s *Server) planRun(request *http.Request, cronJob *ostinatov1.CronJob) (pa
 	}
 	name := fmt.Sprintf("%s-%s", cronJob.Name, rand.String(5))
 	create := func(ctx context.Context, cronJob *ostinatov1.CronJob, dryRun bool) error {
-		job, err := answer.Job(cronJob, name, answer.Overrides{}, by, s.settings.Clock().Now)
+		made, err := answer.Job(cronJob, name, answer.Overrides{}, by, s.settings.Clock().Now)
 		if err == nil {
-			_, err = s.settings.Backend.CreateJob(ctx, job, dryRun)
+			_, err = s.settings.Backend.CreateJob(ctx, made, dryRun)
 		}
 		return err
 	}
@@ -218,6 +221,50 @@ func (s *Server) steered(request *http.Request, cronJob *ostinatov1.CronJob, pla
 		wanted.DryRun = false
 		return fmt.Sprintf("CronJob %s/%s is %s.", cronJob.Namespace, cronJob.Name, becomes), s.settings.Backend.Suspend(ctx, cronJob, wanted)
 	}, nil
+}
+
+func (s *Server) planStop(request *http.Request, cronJob *ostinatov1.CronJob) (page.Plan, func(context.Context, *ostinatov1.CronJob) (string, error), error) {
+	why, err := reason(request)
+	if err != nil {
+		return page.Plan{}, nil, err
+	}
+	found, err := s.runOf(request.Context(), cronJob, request.FormValue("job"))
+	if err != nil {
+		return page.Plan{}, nil, err
+	}
+	plan, stop := page.PlanStop(found, page.Asker{By: s.settings.By, Why: why}), job.Stop{By: s.settings.By, Note: why}
+	if plan.Refused != "" {
+		return plan, nil, nil
+	}
+	if err := s.settings.Backend.Stop(request.Context(), found, stop, true); err != nil {
+		return plan, nil, err
+	}
+	plan.Says = append(plan.Says, "The API server would take the change (dry run).")
+	uid := found.UID
+	return plan, func(ctx context.Context, cronJob *ostinatov1.CronJob) (string, error) {
+		again, err := s.runOf(ctx, cronJob, found.Name)
+		switch {
+		case err != nil:
+			return "", err
+		case again.UID != uid:
+			return "", mistake{fmt.Errorf("Job %s was made anew since: begin again", found.Name)}
+		case answer.NotStopped(again) != "":
+			return "", mistake{fmt.Errorf("Job %s is left as it is: %s", found.Name, answer.NotStopped(again))}
+		}
+		return fmt.Sprintf("Job %s is being stopped.", found.Name), s.settings.Backend.Stop(ctx, again, stop, false)
+	}, nil
+}
+
+// runOf reads a Job of the CronJob.
+func (s *Server) runOf(ctx context.Context, cronJob *ostinatov1.CronJob, name string) (*batchv1.Job, error) {
+	if name == "" {
+		return nil, mistake{errors.New("the request names no run")}
+	}
+	found, err := s.settings.Backend.Job(ctx, cronJob.Namespace, name)
+	if err == nil && !metav1.IsControlledBy(found, cronJob) {
+		err = mistake{fmt.Errorf("Job %s is none of CronJob %s/%s", answer.Printable(name), cronJob.Namespace, cronJob.Name)}
+	}
+	return found, err
 }
 
 func (s *Server) planBackfill(request *http.Request, cronJob *ostinatov1.CronJob) (page.Plan, func(context.Context, *ostinatov1.CronJob) (string, error), error) {

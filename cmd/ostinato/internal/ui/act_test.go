@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -76,6 +78,52 @@ func TestSuspendWithAReasonAndResume(t *testing.T) {
 	assert.Contains(t, b.get("/cronjob?namespace=team-00&name=mail-0000").body, "Suspend…")
 }
 
+// runningJob is the Job of the run of team-00/index-0005 that is active.
+func runningJob(b *browser) batchv1.Job {
+	stored := b.cluster.Stored("team-00", "index-0005")
+	job := batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-00", Name: stored.Status.Active[0].Name, UID: "uid-of-the-run"}}
+	job.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch.ostinato.dev/v1", Kind: "CronJob", Name: stored.Name, UID: stored.UID, Controller: ptr.To(true)}}
+	job.Spec.ManagedBy, job.Status.Active = ptr.To(names.JobController), 1
+	return job
+}
+
+func TestARunThatIsActiveIsStopped(t *testing.T) {
+	b := opened(t, night.CronJobs(now, 7))
+	job := runningJob(b)
+	stop := []string{"action", "stop", "namespace", "team-00", "name", "index-0005", "job", job.Name, "reason", " it hangs\n"}
+	assert.Contains(t, b.post("/plan", stop...).body, "could not find", "its Job is gone")
+
+	b.cluster.Make(job)
+	shown := b.post("/plan", stop...)
+	assert.Contains(t, shown.body, "Its Pods are deleted, 1 of which are active, and the Job is Failed with the reason Stopped.")
+	assert.Contains(t, shown.body, "will say that it was stopped by ada (claimed), “it hangs”.")
+	assert.Empty(t, b.cluster.Jobs()[0].Annotations, "nothing is done before it is confirmed")
+	late := b.post("/plan", stop...)
+	assert.Contains(t, b.confirm(shown).body, "Job "+job.Name+" is being stopped.")
+	assert.Equal(t, `{"by":"ada","note":"it hangs"}`, b.cluster.Jobs()[0].Annotations[names.StopAnnotation])
+	assert.Contains(t, b.confirm(late).body, "left as it is: it is being stopped already (Job was stopped by ada (claimed): it hangs)", "another has stopped it since")
+	assert.Contains(t, b.post("/plan", stop...).body, "it is being stopped already")
+
+	stop[5] = "mail-0000"
+	assert.Contains(t, b.post("/plan", stop...).body, "is none of CronJob team-00/mail-0000", "a run of another CronJob")
+	assert.Contains(t, b.post("/plan", mail("action", "stop")...).body, "names no run")
+}
+
+func TestARunHasAButtonToStopItWhileItIsActive(t *testing.T) {
+	b := opened(t, night.CronJobs(now, 7))
+	at := func(name string) string {
+		rows := b.cluster.Stored("team-00", name).Status.RecentRuns
+		return "/run?namespace=team-00&name=" + name + "&at=" + rows[0].ScheduledTime.UTC().Format(time.RFC3339)
+	}
+	assert.Contains(t, b.get(at("index-0005")).body, "Stop it…")
+	assert.NotContains(t, b.get(at("mail-0000")).body, "Stop it…", "a run that has ended")
+	b = opened(t, night.CronJobs(now, 7))
+	b.cluster.OnlyViewers(true)
+	viewed := b.get(at("index-0005")).body
+	assert.NotContains(t, viewed, "Stop it…")
+	assert.Contains(t, viewed, "You may not patch jobs.batch in namespace team-00")
+}
+
 func TestABackfillSaysWhichRunsThereWouldBe(t *testing.T) {
 	b := opened(t, night.CronJobs(now, 7))
 	b.cluster.Edit(func(stored []ostinatov1.CronJob) { *stored[0].Spec.TimeZone = "Europe/Paris" })
@@ -95,7 +143,9 @@ func TestAViewerCanNotAct(t *testing.T) {
 	actions := map[string][]string{
 		"run": mail("action", "run"), "suspend": mail("action", "suspend"), "backfill": mail("action", "backfill", "from", "2026-03-02T02:00", "to", "2026-03-02T02:00"),
 		"resume": {"action", "resume", "namespace", "team-00", "name", "report-0004"},
+		"stop":   {"action", "stop", "namespace", "team-00", "name", "index-0005", "job", runningJob(b).Name},
 	}
+	b.cluster.Make(runningJob(b))
 	for action, form := range actions {
 		plans[action] = b.post("/plan", form...)
 		require.Contains(t, plans[action].body, `name="plan"`, "%s: %s", action, plans[action].body)
@@ -111,7 +161,8 @@ func TestAViewerCanNotAct(t *testing.T) {
 		assert.Equal(t, http.StatusForbidden, late.status, "%s, whose right was taken away before it was confirmed", action)
 	}
 	assert.Equal(t, before, b.cluster.DryRuns())
-	assert.Empty(t, b.cluster.Jobs())
+	require.Len(t, b.cluster.Jobs(), 1)
+	assert.Empty(t, b.cluster.Jobs()[0].Annotations)
 	assert.Empty(t, b.backend.temporal().runs)
 	assert.False(t, *b.cluster.Stored("team-00", "mail-0000").Spec.Suspend)
 }

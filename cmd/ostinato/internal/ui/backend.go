@@ -8,6 +8,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -19,6 +20,8 @@ type Backend interface {
 	May(ctx context.Context, namespace string, right ask.Right) (bool, error)
 	Suspend(ctx context.Context, cronJob *ostinatov1.CronJob, wanted ask.Suspension) error
 	CreateJob(ctx context.Context, job *batchv1.Job, dryRun bool) (*batchv1.Job, error)
+	Job(ctx context.Context, namespace, name string) (*batchv1.Job, error)
+	Stop(ctx context.Context, of *batchv1.Job, stop job.Stop, dryRun bool) error
 
 	Ledger(ctx context.Context, cronJob *ostinatov1.CronJob, question protocol.LedgerQuestion) (rows []ostinatov1.RecentRun, whole bool, err error)
 	// JobWorkflow names the workflow of a Job, which may be gone.
@@ -56,6 +59,16 @@ func (r Reach) Suspend(ctx context.Context, cronJob *ostinatov1.CronJob, wanted 
 // CreateJob creates a Job, or tries to.
 func (r Reach) CreateJob(ctx context.Context, job *batchv1.Job, dryRun bool) (*batchv1.Job, error) {
 	return r.Cluster.CreateJob(ctx, job, dryRun)
+}
+
+// Job reads a Job.
+func (r Reach) Job(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	return r.Cluster.Job(ctx, namespace, name)
+}
+
+// Stop stops a Job, or tries to.
+func (r Reach) Stop(ctx context.Context, of *batchv1.Job, stop job.Stop, dryRun bool) error {
+	return r.Cluster.Stop(ctx, of, stop, dryRun)
 }
 
 // JobWorkflow asks the Job where there is one.

@@ -19,7 +19,9 @@ const wallClock = "2006-01-02T15:04"
 
 // actions are what the person may do with a CronJob, and the zone in which times of it are written.
 type actions struct {
-	MayRun, MaySteer bool
+	MayRun, MaySteer, MayStop bool
+	// NoStop says why a run that is active has no button.
+	NoStop string
 	// Refused says which rights are missing.
 	Refused []string
 	Zone    string
@@ -93,12 +95,16 @@ func (s *Server) run(writer http.ResponseWriter, request *http.Request) {
 			run = s.withEvidence(request, clock, run, workflow, err)
 		}
 	}
+	shown := s.actions(request, clock, cronJob, at)
+	if run.Running() {
+		shown = s.withStop(request, cronJob, shown)
+	}
 	s.write(writer, http.StatusOK, "run.html", struct {
 		page.Run
 		Unseen  string
 		Past    bool
 		Actions actions
-	}{run, known.Unseen, !at.After(clock.Now), s.actions(request, clock, cronJob, at)})
+	}{run, known.Unseen, !at.After(clock.Now), shown})
 }
 
 // withEvidence adds what the Job's workflow has kept, unless Temporal is away or the Job's own name could not be read.
@@ -162,5 +168,18 @@ func (s *Server) actions(request *http.Request, clock answer.Clock, cronJob *ost
 		return allowed
 	}
 	found.MayRun, found.MaySteer = may(ask.MayRun), may(ask.MaySteer)
+	return found
+}
+
+// withStop adds whether a run may be stopped.
+func (s *Server) withStop(request *http.Request, cronJob *ostinatov1.CronJob, found actions) actions {
+	may, err := s.rights.may(request.Context(), cronJob.Namespace, ask.MayStop)
+	switch {
+	case err != nil:
+		found.NoStop = answer.Printable(err.Error())
+	case !may:
+		found.NoStop = refusal(cronJob.Namespace, ask.MayStop)
+	}
+	found.MayStop = found.NoStop == ""
 	return found
 }
