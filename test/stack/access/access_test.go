@@ -29,6 +29,7 @@ import (
 
 	"ostinato.dev/ostinato/dev/devstack/manifests"
 	"ostinato.dev/ostinato/dev/harness"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/stack/access/door"
 )
@@ -86,6 +87,11 @@ func TestPeopleDoWhatTheAPIServerLetsThemDo(t *testing.T) {
 	for name, c := range map[string]client.Client{"viewer": viewer, "stranger": stranger} {
 		refused(t, name+" suspends", c.SignalWorkflow(t.Context(), workflow, "", protocol.SuspendSignal, nil), "does not let them patch cronjobs.batch.ostinato.dev people in namespace shop")
 	}
+	run := names.Cluster("").JobWorkflowID(door.Shop, "people-now")
+	for name, c := range map[string]client.Client{"viewer": viewer, "stranger": stranger} {
+		refused(t, name+" stops", c.SignalWorkflow(t.Context(), run, "", protocol.StopSignal, nil), "does not let them patch jobs.batch people-now in namespace shop")
+	}
+	refused(t, "editor stops a CronJob", editor.SignalWorkflow(t.Context(), workflow, "", protocol.StopSignal, nil), "is not for people")
 	_, err := stranger.DescribeWorkflowExecution(t.Context(), workflow, "")
 	refused(t, "stranger reads", err, "does not let them get cronjobs.batch.ostinato.dev")
 	if _, err := viewer.QueryWorkflow(t.Context(), workflow, "", "describe"); err != nil {

@@ -103,6 +103,8 @@ func TestForgedSignalsDontChangeWhatAJobIs(t *testing.T) {
 	signals["deleted, another"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: "another-uid"}}
 	signals["a run seen"] = forgery{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: reference.UID, Name: ours.Name}}
 	signals["a trigger"] = forgery{protocol.TriggerSignal, nil}
+	// The worker takes no stop by signal unless it is told to, and the Pod runs on.
+	signals["a stop"] = forgery{protocol.StopSignal, protocol.SignalNote{By: "its owner"}}
 	signals["none of ours"] = forgery{"reboot", "now"}
 	for what, argument := range garbage() {
 		for _, name := range []string{protocol.JobSpecSignal, protocol.PodsSignal, protocol.DeletedSignal} {
