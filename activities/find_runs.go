@@ -26,7 +26,7 @@ import (
 const maxFound = 1000
 
 // FindRuns looks up the runs that are said to have started or ended, and with All the creation time, the status, all Jobs
-// that the CronJob controls, and the status' runs whose Jobs are gone. With Backfill it says only whether the CronJob takes one. An
+// that the CronJob controls, and the status' runs whose Jobs are gone. With Backfill or Trigger it says only whether the CronJob takes one. An
 // error means that the API server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
 	if err := invalidRequest(cmp.Or(bounded(list{"look", len(request.Look), protocol.MaxLooks}), request.Basis.Validate())); err != nil {
@@ -37,15 +37,18 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 		result.Gone = err == nil
 		return result, err
 	}
+	asks := request.Backfill || request.Trigger
 	if request.Backfill {
 		_, result.Refused = steering.Accepts(a.AcceptSignals, cronJob.Annotations, steering.Backfill)
+	} else if request.Trigger {
+		_, result.Refused = steering.Accepts(a.AcceptSignals, cronJob.Annotations, steering.Trigger)
 	}
 	result.CallerHeader = a.CallerHeader
 	result.Overtaken = !request.All && request.Basis.Overtakes(cronJob.Status)
-	if request.Backfill || result.Overtaken {
+	if asks || result.Overtaken {
 		return result, nil
 	}
-	result.Reset = request.Reset
+	result.Reset, result.Counts = request.Reset, true
 	result.Behind = cronJob.Status.Revision < request.Basis.Revision
 	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
 		result.CurrentSpec = &spec

@@ -67,7 +67,7 @@ func asked(request any) cronJobRequest {
 			Suspender: r.Suspender,
 		}
 	case protocol.FindRunsRequest:
-		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Look: r.Look, All: r.All, Backfill: r.Backfill}
+		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Basis: r.Basis, Look: r.Look, All: r.All, Backfill: r.Backfill || r.Trigger}
 	}
 	return cronJobRequest{}
 }

@@ -140,6 +140,9 @@ func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRun
 	if result.CallerHeader {
 		c.state = schedule.BelieveCallers(c.state)
 	}
+	if result.Counts {
+		c.state = schedule.CountRequests(c.state)
+	}
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}

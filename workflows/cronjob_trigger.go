@@ -32,12 +32,16 @@ func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
 func (c *runningCronJob) handleTriggers(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, protocol.TriggerUpdate, c.trigger, workflow.UpdateHandlerOptions{
 		Validator: func(_ workflow.Context, request protocol.TriggerRequest) error {
-			if mistake := schedule.OverlapMistake(request.Overlap); mistake != "" {
+			mistake := schedule.OverlapMistake(request.Overlap)
+			if request.Cancel && request.Overlap != "" {
+				mistake = "cancel takes back all triggers that wait: send it without overlap"
+			}
+			if mistake != "" {
 				return errors.New(mistake)
 			}
 			return nil
 		},
-		Description: `Starts a run now: {"overlap": policy, "note": text, "by": name}. Answers {"job": name, "runs": "now", "queued" or "refused", "reason": text}`,
+		Description: `Starts a run now: {"overlap": policy, "note": text, "by": name}, or takes back those that wait: {"cancel": true}. Answers {"job": name, "runs": "now", "queued" or "refused", "reason": text}`,
 	})
 }
 
@@ -53,6 +57,9 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 	why, err := c.unreadable(ctx)
 	if why != "" || err != nil {
 		return protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: why}, err
+	}
+	if request.Cancel {
+		return c.cancelTriggers(ctx)
 	}
 	// sequence is the trigger's number; 0 until the main loop has taken it.
 	var sequence int64
@@ -74,5 +81,38 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 		}
 		return known
 	})
+	return answer, err
+}
+
+// cancelTriggers takes back the triggers that have not started, after asking whether the object takes triggers.
+func (c *runningCronJob) cancelTriggers(ctx workflow.Context) (answer protocol.TriggerAnswer, err error) {
+	dropped := c.dropped
+	question := protocol.FindRunsRequest{CronJob: c.reference, Basis: c.state.Basis, Trigger: true}
+	result, err := perform(ctx, takesBackfill, "ask "+c.reference.Name+" for its triggers", question, callOptions{})
+	why := ""
+	switch {
+	case err != nil:
+		why = "the API server can't be asked for the CronJob: " + shortError(err)
+	case result.Gone:
+		why = "the CronJob is gone"
+	case result.Refused != "":
+		why = result.Refused
+	case result.Overtaken, c.dropped != dropped:
+		why = askAgain
+	}
+	if why != "" {
+		return protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: why}, nil
+	}
+	done := false
+	c.asked = append(c.asked, func(time.Time) {
+		c.state, answer.Cancelled = schedule.CancelTriggers(c.state)
+		done = true
+	})
+	// A cancellation of the workflow stops nothing.
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	err = workflow.Await(ctx, func() bool { return done || c.gone || c.dropped != dropped })
+	if answer.Runs = schedule.RunsNone; !done {
+		answer.Runs, answer.Reason = schedule.RunsRefused, askAgain
+	}
 	return answer, err
 }

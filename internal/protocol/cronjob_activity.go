@@ -119,10 +119,15 @@ type FindRunsRequest struct {
 	Reset bool `json:"reset,omitempty"`
 	// Backfill asks whether the CronJob takes a backfill, and nothing else.
 	Backfill bool `json:"backfill,omitempty"`
+	// Trigger asks whether it takes triggers, and nothing else.
+	Trigger bool `json:"trigger,omitempty"`
 }
 
 // FindRunsResult says what there is.
 type FindRunsResult struct {
+	// Counts: what people have asked for and waits is part of the backlog that the status says. Where it is false, a worker has answered
+	// that did not count it, and the history goes on as it was.
+	Counts bool `json:"counts,omitempty"`
 	Answer
 	// Behind: the object's status is of an earlier state than the basis, since etcd was restored.
 	Behind bool `json:"behind,omitempty"`

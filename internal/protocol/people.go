@@ -110,6 +110,9 @@ type TriggerRequest struct {
 	SignalNote
 	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy. By default that counts.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
+	// Cancel takes back every trigger of the CronJob that waits, and starts none. Send it alone, or with note and by. It is the
+	// update's.
+	Cancel bool `json:"cancel,omitempty"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -111,8 +111,6 @@ type Backfill struct {
 	Total int         `json:"total"`
 	// Parallelism is how many of its runs may be active at once, where its policy is Allow.
 	Parallelism int `json:"parallelism"`
-	// Cancelled asks to forget the times that have not started.
-	Cancelled bool `json:"cancelled,omitempty"`
 }
 
 // AddBackfill returns the state with one more backfill, of times that TimesBetween has found. NoRoom has let it in. user is who has

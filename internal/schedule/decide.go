@@ -67,7 +67,7 @@ var steps = []func(*pass){
 	(*pass).recordRecovered,   // The missed times have their rows.
 	(*pass).closeFormer,       // Each time of a former schedule has its outcome.
 	(*pass).dropBackfills,     // What is no longer wanted is given up before a start is chosen.
-	(*pass).dropTriggers,      // So are the triggers of a CronJob that is being deleted.
+	(*pass).dropTriggers,      // So are triggers that were cancelled, and those of a CronJob that is being deleted.
 	(*pass).chooseStart,       // Whatever could end a wait has been decided.
 	(*pass).putOffReplacement, // It judges the start that was chosen.
 	(*pass).announceQueue,     // What still waits, waits for others.

@@ -50,6 +50,9 @@ type State struct {
 	StatusRetry Backoff `json:"statusRetry,omitzero"`
 	// Triggers lists the manual runs that were asked for and not yet decided.
 	Triggers []Trigger `json:"triggers,omitempty"`
+	// CountsRequests: triggers and times of backfills that wait are in the backlog that the status says. A history that an earlier
+	// version has begun replays without.
+	CountsRequests bool `json:"countsRequests,omitempty"`
 	// TriggerSequence is the number of the last trigger or backfill.
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
 	// Backfills lists the backfills that have times left to start, in the order in which they are served.

@@ -90,9 +90,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	if len(rows) > 0 {
 		status.LastOutcome = string(rows[len(rows)-1].Outcome)
 	}
-	for _, queue := range state.queued() {
-		status.Queued = int32(min(queue.Times(), math.MaxInt32))
-	}
+	status.Queued = int32(min(state.backlog(), math.MaxInt32))
 	for _, run := range state.Active[max(len(state.Active)-MaxStatusActive, 0):] {
 		status.Active = append(status.Active, reference(run, state.Namespace))
 	}
@@ -111,8 +109,12 @@ func (p *pass) chooseStatus() {
 			rest.replace(wanted)
 		}
 	}
-	if start != nil && !start.Manual {
+	switch {
+	case start == nil:
+	case !start.Manual:
 		rest.takeOut(start.Scheduled)
+	case !rest.settleBackfilled(start.Backfill, start.Scheduled):
+		rest.dropTrigger(start.Sequence)
 	}
 	status := StatusOf(rest.state, p.spec)
 	if p.pausing() && p.state.Reported != nil && p.state.Reported.ConsecutiveFailures != status.ConsecutiveFailures {

@@ -41,6 +41,8 @@ type Trigger struct {
 	At time.Time `json:"at"`
 	TriggerRequest
 	Delay
+	// Cancelled asks to forget what has not started.
+	Cancelled bool `json:"cancelled,omitempty"`
 }
 
 // AddTrigger returns the state with one more trigger, or its row if refused. Its number is TriggerSequence.
@@ -64,6 +66,15 @@ func AddTriggers(state State, requests []TriggerRequest, now time.Time) State {
 		state = AddTrigger(state, request, now)
 	}
 	return state
+}
+
+// CancelTriggers returns the state in which no trigger starts a run any more, and how many had not.
+func CancelTriggers(state State) (cancelled State, count int) {
+	p := begin(state, Spec{}, time.Time{})
+	for index := range p.state.Triggers {
+		p.state.Triggers[index].Cancelled = true
+	}
+	return p.state, len(p.state.Triggers)
 }
 
 // Untried returns what signals have asked for and nothing has become of. An update has its answer.
@@ -153,24 +164,34 @@ func (p *pass) triggered(trigger Trigger) Start {
 	return start
 }
 
-// dropTriggers forgets the manual runs of a CronJob that is being deleted.
+// dropTriggers forgets the manual runs of a CronJob that is being deleted, and those that were cancelled.
 func (p *pass) dropTriggers() {
-	if !p.spec.Deleting {
-		return
-	}
-	for _, trigger := range p.state.Triggers {
-		p.record(trigger.entry(ledger.SkippedSuperseded, ledger.ReasonDeleting, p.now))
-	}
-	p.state.Triggers = nil
+	p.state.Triggers = slices.DeleteFunc(p.state.Triggers, func(trigger Trigger) bool {
+		reason := ledger.ReasonDeleting
+		if !p.spec.Deleting {
+			if !trigger.Cancelled || !trigger.Unclear.IsZero() {
+				return false
+			}
+			reason = ledger.ReasonCancelled
+		}
+		p.record(trigger.entry(ledger.SkippedSuperseded, reason, p.now))
+		return true
+	})
 }
 
 func (t Trigger) entry(outcome ledger.Outcome, reason string, now time.Time) ledger.Entry {
 	return t.start().row(outcome, reason, t.Note, now)
 }
 
-// waitingTriggers are the rows of triggers that wait for other runs, or to retry. The status does not have them.
-func (s State) waitingTriggers() []ledger.Entry {
+// requested are the rows of triggers that wait for other runs, or to retry, and of backfills that have times left. The status
+// counts them.
+func (s State) requested() []ledger.Entry {
 	var rows []ledger.Entry
+	for _, backfill := range s.Backfills {
+		reason, message := backfill.why()
+		left := fmt.Sprintf("%d of %d times left", len(backfill.Times), backfill.Total)
+		rows = append(rows, backfill.entry(ledger.Queued, cmp.Or(reason, ledger.ReasonJobAlreadyActive), cmp.Or(message, backfillNote(backfill.Note)+", "+left), time.Time{}).Bounded())
+	}
 	for _, trigger := range s.Triggers {
 		if reason, message := trigger.why(); reason != "" {
 			rows = append(rows, trigger.start().row(ledger.Queued, reason, cmp.Or(message, trigger.Note), time.Time{}).Bounded())
@@ -186,16 +207,19 @@ const (
 	RunsNow     TriggerRuns = "now"
 	RunsQueued  TriggerRuns = "queued"
 	RunsRefused TriggerRuns = "refused"
+	RunsNone    TriggerRuns = "none"
 )
 
 // TriggerAnswer says what becomes of a trigger.
 type TriggerAnswer struct {
 	// Job is the name of the run's Job, which the run will have while it is queued. It is absent if the run is refused.
 	Job string `json:"job,omitempty"`
-	// Runs is now if the Job is made, queued if the run waits or the API server is asked again, or refused.
+	// Runs is now if the Job is made, queued if the run waits or the API server is asked again, or refused; none after a cancel.
 	Runs TriggerRuns `json:"runs"`
 	// Reason says why the run does not start now: the reason of the ledger, with the API server's answer if there is one.
 	Reason string `json:"reason,omitempty"`
+	// Cancelled is the number of triggers that a cancel has ended.
+	Cancelled int `json:"cancelled,omitempty"`
 }
 
 // behind names beside a reason, where that is that other runs are active, the one that has been active longest.

@@ -242,12 +242,30 @@ func (s State) queued() []ledger.Entry {
 	return []ledger.Entry{entry}
 }
 
+// CountRequests returns the state of a CronJob whose status counts what people have asked for and waits.
+func CountRequests(state State) State {
+	state.CountsRequests = true
+	return state
+}
+
+// backlog is how many runs wait for others to end, or to be asked for again: scheduled ones, and those that people have asked for.
+func (s State) backlog() (count int64) {
+	rows := s.queued()
+	if s.CountsRequests {
+		rows = append(rows, s.requested()...)
+	}
+	for _, row := range rows {
+		count += row.Times()
+	}
+	return count
+}
+
 // Rows returns the ledger with the runs that wait as its last entry.
 func (s State) Rows() []ledger.Entry { return append(slices.Clip(s.Ledger.Entries), s.queued()...) }
 
 // PageOf returns the rows that are asked for, with those of what waits.
 func PageOf(state State, question ledger.Question) ledger.Page {
-	return state.Ledger.Page(question, append(state.queued(), state.waitingTriggers()...))
+	return state.Ledger.Page(question, append(state.queued(), state.requested()...))
 }
 
 // accounted returns the time up to which each scheduled time has its outcome.

@@ -12,6 +12,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -116,4 +117,35 @@ func Backfill(clock Clock, done protocol.BackfillAnswer) string {
 		return fmt.Sprintf("1 run %s, of %s.", verb, clock.Time(done.First))
 	}
 	return fmt.Sprintf("%d runs %s, from %s to %s.", done.Runs, verb, clock.Time(done.First), clock.Time(done.Last))
+}
+
+// Progress says how far a backfill has come.
+func Progress(clock Clock, backfill protocol.Backfill) string {
+	text := fmt.Sprintf("%d of %d times have started; the next is %s, the last %s", backfill.Total-backfill.Times, backfill.Total,
+		clock.Time(backfill.Next), clock.Time(backfill.Last))
+	if backfill.Parallelism > 1 {
+		text += fmt.Sprintf("; %d at once", backfill.Parallelism)
+	}
+	if who := ledger.Who(backfill.User, backfill.By); who != "" {
+		text += "; asked for by " + who
+	}
+	if backfill.Note != "" {
+		text += ": " + backfill.Note
+	}
+	if backfill.Refused != "" {
+		text += "; the API server refuses the next: " + backfill.Refused
+	}
+	return text
+}
+
+// TakenBack says how many runs that had not started were taken back.
+func TakenBack(count int, what string) string {
+	switch count {
+	case 0:
+		return "Nothing waited."
+	case 1:
+		return fmt.Sprintf("1 %s was taken back.", what)
+	}
+	first, rest, _ := strings.Cut(what, " ")
+	return fmt.Sprintf("%d %s were taken back.", count, strings.TrimSpace(first+"s "+rest))
 }

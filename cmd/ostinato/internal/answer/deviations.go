@@ -93,7 +93,7 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 		add(kindRefused, fmt.Sprintf("the API server refused the run of %s: %s", clock.Short(rows[0].ScheduledTime.Time), why))
 	}
 	if status.Queued > 0 && blocks == "" {
-		why := fmt.Sprintf("%d runs wait for others to end", status.Queued)
+		why := waiting(cronJob)
 		if run := Blocker(clock, cronJob); run != "" {
 			why += ": " + run
 		}
@@ -159,4 +159,13 @@ func Status(clock Clock, cronJobs []ostinatov1.CronJob, namespaces bool) (table 
 		}
 	}
 	return table.in(namespaces, len(deviations), func(n int) string { return deviations[n].Namespace }), deviations, strings.Join(parts, ", ")
+}
+
+// waiting says how many runs wait, and how to look at them and take them back.
+func waiting(cronJob *ostinatov1.CronJob) string {
+	text := fmt.Sprintf("%d runs wait for others to end", cronJob.Status.Queued)
+	if cronJob.Status.Queued == 1 {
+		text = "1 run waits for others to end"
+	}
+	return text + ": ostinato runs " + cronJob.Name
 }

@@ -25,6 +25,9 @@ func Tree(out io.Writer, clock Clock, cronJob *ostinatov1.CronJob, branches []Br
 		head += fmt.Sprintf("  (workflow %s in Temporal namespace %s)", workflow.ID, workflow.Namespace)
 	}
 	lines := []string{head}
+	if cronJob.Status.Queued > 0 {
+		lines = append(lines, "│  "+waiting(cronJob))
+	}
 	slices.SortStableFunc(branches, func(a, b Branch) int { return b.Job.CreationTimestamp.Compare(a.Job.CreationTimestamp.Time) })
 	for n, branch := range branches {
 		stem, below := "├─ ", "│  "

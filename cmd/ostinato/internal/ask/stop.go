@@ -30,7 +30,8 @@ func (c *Cluster) ChosenJobs(ctx context.Context) ([]batchv1.Job, error) {
 	}
 }
 
-// Stop writes the annotation that ends a Job. It may be repeated. A dry run asks the API server whether it would take it.
+// Stop writes the annotation that ends a Job. It may be repeated. A dry run asks the API server whether it would take
+// it.
 func (c *Cluster) Stop(ctx context.Context, of *batchv1.Job, stop job.Stop, dryRun bool) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": of.UID, "annotations": map[string]any{names.StopAnnotation: stop.Annotation()},

@@ -120,6 +120,20 @@ func running(w *world) {
 	w.api.jobs = append(w.api.jobs, alone)
 }
 
+// waiting has a trigger and times of a backfill wait.
+func waiting(w *world) {
+	w.api.cronJobs[0].Status.Queued = 4
+	w.temporal.answers[protocol.TriggerUpdate] = protocol.TriggerAnswer{Runs: schedule.RunsNone, Cancelled: 1}
+	w.temporal.answers[protocol.BackfillUpdate] = protocol.BackfillAnswer{Accepted: true, Cancelled: 3}
+}
+
+// backfilling has a backfill that has come some way.
+func backfilling(w *world) {
+	w.temporal.waits = map[string]protocol.CronJobDescription{"report": {Backfills: []protocol.Backfill{{
+		Sequence: 1, Times: 298, Total: 300, Next: at(1, 2).Time, Last: at(6, 0).Time, Parallelism: 4, By: "ada", Note: "a bug",
+	}}}}
+}
+
 // denies is an administrator who does not let the person be known to Temporal.
 func denies(w *world) {
 	w.api.request.Name = "ostinato-temporal-x2x4z"
@@ -208,6 +222,21 @@ var scenes = []scene{
 	{arguments: "run report --day 1"},
 	{row: "backfill", arguments: `backfill report "2026-03-02 01:00" 02:00 --dry-run --by ada`},
 	{row: "backfill", arguments: "backfill report 02:00 --dry-run -o json"},
+	{row: "backfill", given: answers(protocol.BackfillUpdate, protocol.BackfillAnswer{Accepted: true, Cancelled: 298}), arguments: "backfill report --cancel --by ada"},
+	{row: "backfill", given: answers(protocol.BackfillUpdate, protocol.BackfillAnswer{Accepted: true}), arguments: "backfill report --cancel"},
+	{row: "backfill --progress", given: backfilling, arguments: "backfill report --progress"},
+	{row: "backfill --progress", arguments: "backfill report --progress"},
+	{arguments: "backfill report"},
+	{arguments: "backfill report 02:00 --cancel"},
+	{row: "stop --waiting NAME", given: waiting, arguments: "stop --waiting report --by ada"},
+	{row: "stop --waiting", given: waiting, arguments: "stop --waiting --all -o json"},
+	{row: "stop --waiting", arguments: "stop --waiting --all"},
+	{row: "stop --waiting NAME", given: func(w *world) {
+		waiting(w)
+		w.temporal.answers[protocol.TriggerUpdate] = protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: "the object does not accept trigger through Temporal"}
+	}, arguments: "stop --waiting report"},
+	{arguments: "stop --waiting"},
+	{arguments: "stop --waiting report --dry-run"},
 	{arguments: "backfill report then"},
 	{row: "stop", given: running, arguments: `stop report-29540880 --by ada --reason "it hangs"`},
 	{row: "stop", given: running, arguments: "stop report-29540880 --dry-run"},

@@ -11,12 +11,13 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 // readLedger reads up to limit rows of a CronJob, newest first: from its status where that has them, else from Temporal.
 func (p *person) readLedger(ctx context.Context, cronJob *ostinatov1.CronJob, limit int, since, until time.Time) answer.Ledger {
 	known := answer.Ledger{Rows: cronJob.Status.RecentRuns, Whole: len(cronJob.Status.RecentRuns) < statusRows}
-	if known.Whole || limit <= len(known.Rows) && since.IsZero() || enough(known.Rows, since) {
+	if unlisted(cronJob) == 0 && (known.Whole || limit <= len(known.Rows) && since.IsZero() || enough(known.Rows, since)) {
 		return known
 	}
 	workflows, err := p.workflows(ctx)
@@ -98,4 +99,15 @@ const statusRows = 10
 // enough reports whether rows, newest first, reach back to a time.
 func enough(rows []ostinatov1.RecentRun, since time.Time) bool {
 	return !since.IsZero() && len(rows) > 0 && rows[len(rows)-1].ScheduledTime.Time.Before(since)
+}
+
+// unlisted is how many runs wait that the rows of the status do not have: triggers and times of backfills.
+func unlisted(cronJob *ostinatov1.CronJob) (count int64) {
+	count = int64(cronJob.Status.Queued)
+	for _, row := range cronJob.Status.RecentRuns {
+		if ledger.Outcome(row.Outcome) == ledger.Queued {
+			count -= max(row.Count, 1)
+		}
+	}
+	return max(count, 0)
 }

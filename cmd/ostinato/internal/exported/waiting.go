@@ -78,7 +78,7 @@ func (c CronJob) Waiting(known Known) (requests []Request, left []Left) {
 // since reports whether the ledger has all rows since those of an export. One that began anew has the rows of the status, which is full
 // if older ones were left out; imported rows were known before.
 func (k Known) since(export []ledger.Entry) bool {
-	own := slices.DeleteFunc(slices.Clone(k.Rows), func(row ledger.Entry) bool { return row.Imported })
+	own := slices.DeleteFunc(slices.Clone(k.Rows), func(row ledger.Entry) bool { return row.Imported || row.Outcome == ledger.Queued })
 	last := newest(export)
 	return k.Dropped == 0 && (len(own) < ledger.MaxRecentRuns || slices.ContainsFunc(own, func(row ledger.Entry) bool {
 		return !knownAt(row).After(last)
