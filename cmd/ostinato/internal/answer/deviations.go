@@ -95,7 +95,7 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 	if status.Queued > 0 && blocks == "" {
 		why := waiting(cronJob)
 		if run := Blocker(clock, cronJob); run != "" {
-			why += ": " + run
+			why = run + "; " + why
 		}
 		add(kindWaiting, why)
 	}
