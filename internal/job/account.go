@@ -74,11 +74,22 @@ func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
 		fate = PodIgnored
 	}
 	p.count(pod, fate)
-	p.remember(*pod)
+	p.state.remember(*pod, pod.endedBy())
 	if p.spec.perIndex() {
 		p.state.Indexes = p.state.Indexes.failed(*pod, ignored, finished)
 	}
 	return fails
+}
+
+// endedBy says why a Pod that counts as failed is ended; empty for one that has ended by itself, for all that is known.
+func (p Pod) endedBy() string {
+	switch {
+	case p.PendingFailed:
+		return PendingDeadlineExceeded
+	case p.Deleting && !p.Ended():
+		return EndedPodDeleted
+	}
+	return ""
 }
 
 // failsIndex reports whether the failure of a Pod is ignored, and whether the Pod's index fails by it for good.

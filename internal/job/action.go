@@ -62,6 +62,9 @@ type Attempt struct {
 	// Started and Finished are zero where the Pod does not say.
 	Started  time.Time `json:"started,omitzero"`
 	Finished time.Time `json:"finished,omitzero"`
+	// Ended is why the Pod was ended before it had ended by itself: the reason of the Job's verdict, PendingDeadlineExceeded,
+	// EndedPodDeleted or EndedJobDeleted; empty for others. Its log was read while it was being deleted.
+	Ended string `json:"ended,omitempty"`
 	// Log is the end of the container's log; LogMissing says why there is none.
 	Log        string `json:"log,omitempty"`
 	LogMissing string `json:"logMissing,omitempty"`

@@ -6,15 +6,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// remember keeps the evidence of a Pod that failed; the oldest gives way. A rebuild that counts a Pod anew finds it.
-func (p *pass) remember(pod Pod) {
-	if p.state.evidenceOf(pod.UID) != nil {
+// Reasons of Attempt.Ended that are no verdict's.
+const (
+	// EndedPodDeleted: a person, an eviction or a garbage collection has deleted the Pod.
+	EndedPodDeleted = "PodDeleted"
+	// EndedJobDeleted: the Pod's Job was deleted, by a person or since another run replaced it.
+	EndedJobDeleted = "JobDeleted"
+)
+
+// remember keeps the evidence of a Pod that failed; the oldest gives way. A rebuild that counts a Pod anew finds it. ended is the
+// reason for which a Pod that runs is ended: of the many that one reason may end a few are kept, so that what led to it stays.
+func (s *State) remember(pod Pod, ended string) {
+	if s.evidenceOf(pod.UID) != nil {
 		return
 	}
-	p.state.Evidence = append(slices.Clip(p.state.Evidence), AttemptOf(pod))
-	surplus := max(len(p.state.Evidence)-maxAttempts, 0)
-	p.state.Evidence = p.state.Evidence[surplus:]
-	p.state.EvidenceOmitted += surplus
+	alone := ended == "" || ended == EndedPodDeleted || ended == PendingDeadlineExceeded
+	alike := slices.DeleteFunc(slices.Clone(s.Evidence), func(attempt Attempt) bool { return attempt.Ended != ended })
+	if !alone && len(alike) >= maxEnded {
+		s.EvidenceOmitted++
+		return
+	}
+	attempt := AttemptOf(pod)
+	attempt.Ended = ended
+	s.Evidence = append(slices.Clip(s.Evidence), attempt)
+	surplus := max(len(s.Evidence)-maxAttempts, 0)
+	s.Evidence = s.Evidence[surplus:]
+	s.EvidenceOmitted += surplus
 }
 
 // AttemptOf is what is kept of a Pod that failed; its log comes later.
@@ -36,7 +53,7 @@ func (p *pass) refreshEvidence() {
 	for _, pod := range p.state.Pods {
 		if attempt := p.state.evidenceOf(pod.UID); attempt != nil && !pod.PendingFailed {
 			fresh := AttemptOf(pod)
-			fresh.Log, fresh.LogMissing = attempt.Log, attempt.LogMissing
+			fresh.Log, fresh.LogMissing, fresh.Ended = attempt.Log, attempt.LogMissing, attempt.Ended
 			*attempt = fresh
 		}
 	}
@@ -50,10 +67,16 @@ func (s State) evidenceOf(uid string) *Attempt {
 	return nil
 }
 
-// wantsLog reports whether the end of the Pod's log is still to be read.
+// wantsLog reports whether the end of the Pod's log is still to be read: of one that has failed, or that has started and is being
+// deleted. The activity judges that by the Pod.
 func (s State) wantsLog(pod Pod) bool {
 	attempt := s.evidenceOf(pod.UID)
-	return attempt != nil && attempt.Log == "" && attempt.LogMissing == "" && !pod.PendingFailed && pod.Phase == corev1.PodFailed
+	if attempt == nil || attempt.Log != "" || attempt.LogMissing != "" || pod.PendingFailed {
+		return false
+	}
+	// Garbage collection deletes the Pods of a Job that is being deleted.
+	ends := pod.Deleting || attempt.Ended == EndedJobDeleted
+	return pod.Phase == corev1.PodFailed || ends && (pod.Phase != corev1.PodPending || pod.Pending == "")
 }
 
 // takeLogs puts the ends of logs to the evidence.

@@ -331,6 +331,9 @@ func (l *ledger) manage(plan job.Plan) {
 		for _, known := range l.open() {
 			if known.fate == job.Undecided {
 				known.fate = job.PodUncounted
+				if !known.fact.Ended() && !known.fact.Disowned && !known.fact.Removed {
+					l.remembered[known.fact.UID] = true
+				}
 			}
 		}
 	} else {
@@ -362,10 +365,12 @@ func (l *ledger) conclude(plan job.Plan, verdict ruling) {
 		case l.matching(known) == batchv1.PodFailurePolicyActionIgnore:
 			known.fate, known.asked = job.PodIgnored, false
 			l.counts++
+			l.remembered[known.fact.UID] = true
 		default:
 			known.fate, known.asked = job.PodFailed, false
 			l.failed++
 			l.counts++
+			l.remembered[known.fact.UID] = true
 		}
 		if deletes(plan, known.fact.UID) {
 			known.fact.Deleting = true

@@ -18,7 +18,11 @@ func (p *pass) manage() {
 	case p.spec.Deleting:
 		// Its Pods are given up: they are released, and neither counted, replaced nor removed (parity 2.15).
 		for i := range p.state.Pods {
-			if pod := &p.state.Pods[i]; pod.Fate == Undecided {
+			pod := &p.state.Pods[i]
+			if pod.Fate == Undecided && !pod.done() && !pod.Removed {
+				p.state.remember(*pod, EndedJobDeleted)
+			}
+			if pod.Fate == Undecided {
 				pod.Fate = PodUncounted
 			}
 		}

@@ -140,7 +140,8 @@ func (s State) Validate() error {
 		if len(attempt.Log) > maxLog {
 			return fmt.Errorf("a log of %d bytes, want %d at most", len(attempt.Log), maxLog)
 		}
-		if err := short(maxAttemptText, attempt.Pod, attempt.UID, attempt.Node, attempt.Container, attempt.Reason, attempt.Message, attempt.LogMissing); err != nil {
+		if err := short(maxAttemptText, attempt.Pod, attempt.UID, attempt.Node, attempt.Container, attempt.Reason, attempt.Message,
+			attempt.Ended, attempt.LogMissing); err != nil {
 			return err
 		}
 	}
