@@ -13,7 +13,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/clip"
@@ -46,13 +48,15 @@ const (
 	awayPause      = time.Minute
 	// maxAway bounds the nodes that are remembered.
 	maxAway = 10_000
+	// followTime is how long the log of a container is followed that is being ended.
+	followTime = time.Second
 )
 
 // Words for a log that is missing.
 const (
 	logsForbidden = "not allowed to read logs (pods/log)"
 	logsTooMany   = "too many logs at once"
-	logTimedOut   = "timeout"
+	logTimedOut   = "the node did not answer in time"
 	logGone       = "the Pod is gone"
 )
 
@@ -96,29 +100,80 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 	return logs
 }
 
-// readLog returns the end of the log of a Pod, or why it is missing.
+// readLog returns the end of the log of a Pod, or why it is missing. The Pod decides: any writer of Temporal may have asked.
 func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release job.Release) (lines, reason string) {
-	if a.Logs.Lines <= 0 || a.Logs.Bytes <= 0 {
-		return "", "reading logs is switched off"
+	if reason := a.noLog(); reason != "" {
+		return "", reason
 	}
-	if _, forbidden := a.noLogs.Get(allNodes{}); forbidden {
-		return "", logsForbidden
-	}
-	ctx, cancel := context.WithTimeout(ctx, logTimeout)
-	defer cancel()
 	// A request for a log can't say which Job must own the Pod, so the Pod is read first.
-	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID))
+	uid := types.UID(release.UID)
+	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, release.Name, uid)
+	for waited := 0; err == nil && !isEvidence(pod) && a.owns(owner, pod) && waited < deleteLooks; waited++ {
+		// The watch cache may be behind the delete. That of the Pods of a Job that is being deleted is to come.
+		if waited > 0 && !(deletesPods(owner) && waits(ctx, deleteLook)) {
+			break
+		}
+		pod, err = k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, release.Name, uid)
+	}
 	switch {
 	case errors.Is(err, k8s.ErrGone), err == nil && !a.owns(owner, pod):
 		return "", logGone
 	case err != nil:
 		return "", missing(err)
-	// Anybody who may write to Temporal may have asked, and the log of a Pod that runs or has succeeded is no evidence.
-	case pod.Status.Phase != corev1.PodFailed, release.Phase != corev1.PodFailed:
+	}
+	return a.logOf(ctx, pod)
+}
+
+const (
+	// deleteLook and deleteLooks bound how often it is looked whether garbage collection has deleted the Pods of a Job that is gone or
+	// is being deleted.
+	deleteLook  = 200 * time.Millisecond
+	deleteLooks = 10
+)
+
+// waits waits; it reports whether there was time for it.
+func waits(ctx context.Context, wait time.Duration) bool {
+	select {
+	case <-time.After(wait):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// deletesPods reports whether garbage collection deletes the Job's Pods.
+func deletesPods(owner *batchv1.Job) bool {
+	return owner.DeletionTimestamp != nil && !slices.Contains(owner.Finalizers, metav1.FinalizerOrphanDependents)
+}
+
+// noLog says why no log of any Pod is read; empty where logs are.
+func (a *Activities) noLog() string {
+	if a.Logs.Lines <= 0 || a.Logs.Bytes <= 0 {
+		return "reading logs is switched off"
+	}
+	if _, forbidden := a.noLogs.Get(allNodes{}); forbidden {
+		return logsForbidden
+	}
+	return ""
+}
+
+// isEvidence reports whether the log of a Pod is evidence: it has failed, or it is being deleted. What runs on, or has succeeded, is
+// nobody's. A delete can't be asked for through Temporal unless the Job's own state asks for it.
+func isEvidence(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil
+}
+
+// logOf returns the end of the log of a Pod that was just read, or why it is missing.
+func (a *Activities) logOf(ctx context.Context, pod *corev1.Pod) (lines, reason string) {
+	source, started := k8s.LogSourceOf(pod)
+	switch {
+	case !isEvidence(pod):
 		return "", "the Pod has not failed"
 	// The release that follows takes the finalizer, so that each log is read once.
 	case !claim.Tracked(pod):
 		return "", "the Pod is released already"
+	case !started:
+		return "", "no container has started"
 	}
 	if reason = a.withholds(ctx, pod); reason != "" {
 		return "", reason
@@ -126,35 +181,59 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	if _, away := a.noLogs.Get(pod.Spec.NodeName); away {
 		return "", "the node has not answered within the last minute"
 	}
-	container := k8s.PodFact(pod).Container
-	text, cut, err := a.tail(ctx, pod, container, a.Logs.Lines)
-	if err == nil && cut && a.Logs.Lines > 1 {
-		text, _, err = a.tail(ctx, pod, container, 1)
+	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
+	text, err := a.end(ctx, pod, source)
+	if err == nil {
+		return lastLines(text, a.Logs.Lines, a.Logs.Bytes), ""
 	}
-	if err != nil {
-		// The cache holds what it has beyond the very end of its time.
-		switch reason = missing(err); reason {
-		case logsForbidden:
-			a.noLogs.Add(allNodes{}, true, forbiddenPause-1)
-		case logTimedOut:
-			a.noLogs.Add(pod.Spec.NodeName, true, awayPause-1)
-		}
-		return "", reason
+	// The cache holds what it has beyond the very end of its time.
+	switch reason = missing(err); {
+	case reason == logsForbidden:
+		a.noLogs.Add(allNodes{}, true, forbiddenPause-1)
+	case reason == logTimedOut:
+		a.noLogs.Add(pod.Spec.NodeName, true, awayPause-1)
+	case pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0:
+		return "", "the Pod was deleted with a grace period of 0"
+	case pod.DeletionTimestamp != nil && reason == logGone:
+		return "", "the Pod's containers are gone"
 	}
-	return lastLines(text, a.Logs.Bytes), ""
+	return "", reason
 }
 
-// tail reads the last lines of a container's log; cut is set when they are so long that their end is not there.
-func (a *Activities) tail(ctx context.Context, pod *corev1.Pod, container string, lines int) (text string, cut bool, err error) {
+// end reads the end of a log. Where the lines are too long for their end to be there, it is that of the last one; where a container
+// that was restarted has said nothing yet, it is that of the one before.
+func (a *Activities) end(ctx context.Context, pod *corev1.Pod, source k8s.LogSource) (string, error) {
+	text, cut, err := a.tail(ctx, pod, source, a.Logs.Lines)
+	switch {
+	case err == nil && cut && a.Logs.Lines > 1:
+		source.Runs = false
+		text, _, err = a.tail(ctx, pod, source, 1)
+	case err == nil && text == "" && source.Restarted:
+		source.Runs, source.Previous = false, true
+		text, _, err = a.tail(ctx, pod, source, a.Logs.Lines)
+	}
+	return text, err
+}
+
+// tail reads the last lines of a container's log; cut is set when they are so long that their end is not there. A container that
+// runs, and is being ended, is followed for a moment, since it may say why.
+func (a *Activities) tail(ctx context.Context, pod *corev1.Pod, source k8s.LogSource, lines int) (text string, cut bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	stream, err := a.Kubernetes.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, TailLines: new(int64(lines)), LimitBytes: new(int64(maxLogTransfer)),
+		Container: source.Container, Previous: source.Previous, Follow: source.Runs,
+		TailLines: new(int64(lines)), LimitBytes: new(int64(maxLogTransfer)),
 	}).Stream(ctx)
 	if err != nil {
 		return "", false, fmt.Errorf("get log of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	defer stream.Close()
+	if source.Runs {
+		defer time.AfterFunc(followTime, stop).Stop()
+	}
 	read, err := io.ReadAll(io.LimitReader(stream, maxLogTransfer))
-	if err != nil {
+	if err != nil && !source.Runs {
 		return "", false, fmt.Errorf("read log of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return string(read), len(read) == maxLogTransfer, nil
@@ -174,10 +253,13 @@ func missing(err error) string {
 	return clip.Message(strings.ToValidUTF8(err.Error(), "\uFFFD"))
 }
 
-// lastLines returns the end of a text as valid UTF-8 of at most limit bytes. It
-// begins at the start of a line, unless the last line alone is longer.
-func lastLines(text string, limit int) string {
+// lastLines returns the end of a text as valid UTF-8 of so many lines and at most limit bytes. It begins at the start of a line,
+// unless the last line alone is longer.
+func lastLines(text string, lines, limit int) string {
 	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\r\n")
+	if all := strings.Split(text, "\n"); len(all) > lines {
+		text = strings.Join(all[len(all)-lines:], "\n")
+	}
 	if len(text) <= limit {
 		return text
 	}

@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -98,55 +99,163 @@ func (s *stage) track(releases ...job.Release) {
 	}
 }
 
-// TestTheLogOfAPodIsReadOnceAndOnlyWhenItHasFailed: anybody who may write to Temporal may
-// ask for a release.
-func TestTheLogOfAPodIsReadOnceAndOnlyWhenItHasFailed(t *testing.T) {
+// TestTheLogOfAPodIsReadOnceAndOnlyWhenItIsEvidence: anybody who may write to Temporal may ask for a release. The Pod decides, and
+// nothing that the request says.
+func TestTheLogOfAPodIsReadOnceAndOnlyWhenItIsEvidence(t *testing.T) {
+	running := func() podBuilder {
+		pod := helloPod("a", corev1.PodRunning)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		return pod
+	}
+	waiting := helloPod("a", corev1.PodPending).Deleting()
+	waiting.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
+	atOnce := running().Deleting()
+	atOnce.DeletionGracePeriodSeconds = new(int64)
+	const nobodys, released = "the Pod has not failed", "the Pod is released already"
 	for name, test := range map[string]struct {
-		phase, claimed corev1.PodPhase
-		released       bool
-		missing        string
+		pod     podBuilder
+		claimed corev1.PodPhase
+		// answer is what the node says in place of the log.
+		answer  error
+		missing string
 	}{
-		"it runs":                        {phase: corev1.PodRunning, claimed: corev1.PodFailed, missing: "the Pod has not failed"},
-		"it has succeeded":               {phase: corev1.PodSucceeded, claimed: corev1.PodFailed, missing: "the Pod has not failed"},
-		"its start is awaited":           {phase: corev1.PodPending, claimed: corev1.PodFailed, missing: "the Pod has not failed"},
-		"the release is of another fate": {phase: corev1.PodFailed, claimed: corev1.PodSucceeded, missing: "the Pod has not failed"},
-		"the release is of no fate":      {phase: corev1.PodFailed, missing: "the Pod has not failed"},
-		"it is released":                 {phase: corev1.PodFailed, claimed: corev1.PodFailed, released: true, missing: "the Pod is released already"},
-		"it has failed":                  {phase: corev1.PodFailed, claimed: corev1.PodFailed},
+		"it runs":                           {pod: running(), claimed: corev1.PodFailed, missing: nobodys},
+		"it has succeeded":                  {pod: helloPod("a", corev1.PodSucceeded), claimed: corev1.PodFailed, missing: nobodys},
+		"its start is awaited":              {pod: helloPod("a", corev1.PodPending), claimed: corev1.PodFailed, missing: nobodys},
+		"it is released":                    {pod: helloPod("a", corev1.PodFailed).Released(), claimed: corev1.PodFailed, missing: released},
+		"it is deleted and released":        {pod: running().Deleting().Released(), missing: released},
+		"it has failed":                     {pod: helloPod("a", corev1.PodFailed), claimed: corev1.PodFailed},
+		"it has failed since":               {pod: helloPod("a", corev1.PodFailed)},
+		"it is being deleted":               {pod: running().Deleting()},
+		"it is being deleted, unstarted":    {pod: waiting, missing: "no container has started"},
+		"it is deleted without a grace":     {pod: atOnce},
+		"it is deleted, and nothing left":   {pod: atOnce, answer: apierrors.NewNotFound(pods, "a"), missing: "the Pod was deleted with a grace period of 0"},
+		"it is deleted, and its containers": {pod: running().Deleting(), answer: apierrors.NewNotFound(pods, "a"), missing: "the Pod's containers are gone"},
+		"its node is away":                  {pod: running().Deleting(), answer: context.DeadlineExceeded, missing: "the node did not answer in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := helloPod("a", test.phase)
-			if test.released {
-				pod.Finalizers = nil
-			}
-			s := newStage(t, objects(helloJob(), pod), nil, withLogs(20, 4096))
-			kept := s.saying("what the program said")
+			s := newStage(t, objects(helloJob(), test.pod), nil, withLogs(20, 4096))
+			kept := s.logs(func(corev1.PodLogOptions) (string, error) { return "what the program said", test.answer })
 			asked := release("a")
 			asked.Phase = test.claimed
 			logs := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{asked}}).Logs
 			if len(logs) != 1 || logs[0].Missing != test.missing || (logs[0].Lines == "") != (test.missing != "") {
 				t.Errorf("logs %+v, want them missing because %q", logs, test.missing)
 			}
-			if read := len(kept.requests) > 0; read != (test.missing == "") {
+			if read := len(kept.requests) > 0; read != (test.missing == "" || test.answer != nil) {
 				t.Errorf("%d requests for a log", len(kept.requests))
 			}
 		})
 	}
 }
 
-// TestTheContainerOfALogIsTheOneThatFailed: a request does not say whose log is read.
-func TestTheContainerOfALogIsTheOneThatFailed(t *testing.T) {
-	pod := helloPod("a", corev1.PodFailed)
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{
-		{Name: "sidecar", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
-		{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}},
+// TestTheContainerOfALogIsTheOneThatFailedOrRuns: a request does not say whose log is read.
+func TestTheContainerOfALogIsTheOneThatFailedOrRuns(t *testing.T) {
+	ended := func(code int32) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
 	}
+	runs, waits := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}
+	for name, test := range map[string]struct {
+		apps, inits []corev1.ContainerStatus
+		want        corev1.PodLogOptions
+	}{
+		"one failed beside a sidecar": {
+			apps: []corev1.ContainerStatus{{Name: "sidecar", State: ended(0)}, {Name: "main", State: ended(3)}},
+			want: corev1.PodLogOptions{Container: "main"},
+		},
+		"one failed beside one that runs": {
+			apps: []corev1.ContainerStatus{{Name: "sidecar", State: runs}, {Name: "main", State: ended(3)}},
+			want: corev1.PodLogOptions{Container: "main"},
+		},
+		"the first runs": {
+			apps:  []corev1.ContainerStatus{{Name: "main", State: runs}, {Name: "sidecar", State: runs}},
+			inits: []corev1.ContainerStatus{{Name: "setup", State: ended(0)}},
+			want:  corev1.PodLogOptions{Container: "main", Follow: true},
+		},
+		"an init container runs": {
+			apps:  []corev1.ContainerStatus{{Name: "main", State: waits}},
+			inits: []corev1.ContainerStatus{{Name: "setup", State: ended(0)}, {Name: "wait", State: runs}},
+			want:  corev1.PodLogOptions{Container: "wait", Follow: true},
+		},
+		"it waits to be restarted": {
+			apps: []corev1.ContainerStatus{{Name: "main", State: waits, LastTerminationState: ended(0)}},
+			want: corev1.PodLogOptions{Container: "main"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := helloPod("a", corev1.PodRunning).Deleting()
+			pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = test.apps, test.inits
+			s := newStage(t, objects(helloJob(), pod), nil, withLogs(20, 4096))
+			kept := s.saying("what the program said")
+			s.released(release("a"))
+			if len(kept.requests) != 1 {
+				t.Fatalf("requests %+v", kept.requests)
+			}
+			got := kept.requests[0]
+			got.TailLines, got.LimitBytes = nil, nil
+			if got != test.want {
+				t.Errorf("asked for %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestAContainerThatWasRestartedAndIsSilentHasAFormerLog: that is what led to the restart.
+func TestAContainerThatWasRestartedAndIsSilentHasAFormerLog(t *testing.T) {
+	pod := helloPod("a", corev1.PodRunning).Deleting()
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}},
+	}}
 	s := newStage(t, objects(helloJob(), pod), nil, withLogs(20, 4096))
-	kept := s.saying("what the program said")
-	must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{release("a")}})
-	if len(kept.requests) != 1 || kept.requests[0].Container != "main" {
-		t.Errorf("requests %+v", kept.requests)
+	s.logs(func(options corev1.PodLogOptions) (string, error) {
+		if options.Previous {
+			return "out of disk", nil
+		}
+		return "", nil
+	})
+	if logs := s.released(release("a")); len(logs) != 1 || logs[0].Lines != "out of disk" {
+		t.Errorf("logs %+v", logs)
 	}
+}
+
+// TestTheLogOfAPodOfAJobThatIsDeletedIsWaitedFor: garbage collection deletes the Pod a moment after the Job.
+func TestTheLogOfAPodOfAJobThatIsDeletedIsWaitedFor(t *testing.T) {
+	pod := helloPod("a", corev1.PodRunning)
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+	for name, test := range map[string]struct {
+		finalizer string
+		missing   string
+	}{
+		"with its Pods":    {metav1.FinalizerDeleteDependents, ""},
+		"without its Pods": {metav1.FinalizerOrphanDependents, "the Pod has not failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			owner := helloJob()
+			owner.DeletionTimestamp, owner.Finalizers = pod.Deleting().DeletionTimestamp, []string{test.finalizer}
+			pod.DeletionTimestamp = nil
+			s := newStage(t, objects(owner, pod), nil, withLogs(20, 4096))
+			s.saying("what the program said")
+			s.collects("a", 300*time.Millisecond)
+			logs := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
+				Job: jobRef, Digest: job.SpecOf(owner).Digest(), Releases: []job.Release{release("a")},
+			}).Logs
+			if len(logs) != 1 || logs[0].Missing != test.missing {
+				t.Errorf("logs %+v, want them missing because %q", logs, test.missing)
+			}
+		})
+	}
+}
+
+// collects deletes a Pod after a while, as garbage collection does it.
+func (s *stage) collects(name string, after time.Duration) {
+	timer := time.AfterFunc(after, func() {
+		pods := corev1.SchemeGroupVersion.WithResource("pods")
+		if found, err := s.kubernetes.Tracker().Get(pods, namespace, name); err == nil {
+			_ = s.kubernetes.Tracker().Update(pods, podBuilder{Pod: found.(*corev1.Pod).DeepCopy()}.Deleting().Pod, namespace)
+		}
+	})
+	s.t.Cleanup(func() { timer.Stop() })
 }
 
 func TestTheEndOfALogIsReadBeforeTheRelease(t *testing.T) {
@@ -250,8 +359,8 @@ func TestALogThatIsMissingHasAReason(t *testing.T) {
 		want string
 	}{
 		"gone":        {apierrors.NewNotFound(pods, "a"), "the Pod is gone"},
-		"timeout":     {context.DeadlineExceeded, "timeout"},
-		"net timeout": {&net.OpError{Op: "dial", Err: timeoutError{}}, "timeout"},
+		"timeout":     {context.DeadlineExceeded, "the node did not answer in time"},
+		"net timeout": {&net.OpError{Op: "dial", Err: timeoutError{}}, "the node did not answer in time"},
 		"not started": {apierrors.NewBadRequest(`container "hello" in pod "a" is waiting to start: ContainerCreating`), `container "hello" in pod "a" is waiting to start`},
 		"node away":   {apierrors.NewInternalError(errors.New("dial tcp: connection refused")), "connection refused"},
 		"forbidden":   {apierrors.NewForbidden(pods, "a", errors.New("no")), "not allowed to read logs (pods/log)"},
@@ -288,8 +397,8 @@ func TestANodeThatDidNotAnswerIsLeftAloneForAMinute(t *testing.T) {
 		requests int
 	}{
 		{"b", 0, "the node has not answered within the last minute", 1},
-		{"c", 0, "timeout", 2},
-		{"b", time.Minute, "timeout", 3},
+		{"c", 0, "the node did not answer in time", 2},
+		{"b", time.Minute, "the node did not answer in time", 3},
 	} {
 		clock.Step(test.after)
 		s.track(release(test.pod))
@@ -407,7 +516,7 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 	digest := job.SpecOf(helloJob()).Digest()
 	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Digest: digest, Releases: releases})
 	for _, log := range result.Logs {
-		if log.Missing != "timeout" && log.Missing != "the node has not answered within the last minute" {
+		if log.Missing != "the node did not answer in time" && log.Missing != "the node has not answered within the last minute" {
 			t.Fatalf("log %+v", log)
 		}
 	}

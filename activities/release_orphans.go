@@ -22,6 +22,8 @@ import (
 // controls, and those with its label that garbage collection has cut loose. It releases none of a Job that lives or is
 // another controller's. A Pod that can't be released holds up no other.
 //
+// A request for evidence has what is left of these Pods read first.
+//
 // The Job's selector may no longer be known. So Pods are found by the label with the Job's UID, which the API server
 // puts into the template, and, for manual selectors, by watch bucket.
 func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
@@ -37,6 +39,10 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 	owner := claim.Owner{
 		Namespace: request.Job.Namespace, Name: request.Job.Name, UID: types.UID(request.Job.UID), Job: found,
 		TakeOver: a.TakeOverJobs, Unattended: true,
+	}
+	var result protocol.ReleaseOrphansResult
+	if request.Evidence {
+		result.Ended, result.Logs = a.lastWords(ctx, owner)
 	}
 	var mutex sync.Mutex
 	var errs []error
@@ -77,5 +83,6 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 		err := fmt.Errorf("%d of %d: %w", len(failed), len(failed)+released, errors.Join(errs...))
 		return protocol.ReleaseOrphansResult{}, outage(err, "release the Pods of Job %s/%s", request.Job.Namespace, request.Job.Name)
 	}
-	return protocol.ReleaseOrphansResult{Released: released}, nil
+	result.Released = released
+	return result, nil
 }

@@ -3,8 +3,10 @@ package activities_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,5 +93,57 @@ func TestOnePodThatCantBeReleasedKeepsNoOtherOfADeletedJob(t *testing.T) {
 		if tracked := s.tracked(pod.Name); tracked != (pod.Name == "bad") {
 			t.Errorf("Pod %s has the finalizer: %v", pod.Name, tracked)
 		}
+	}
+}
+
+// TestWhatIsEndedWithItsJobSaysSo: a run that another replaces, or that a person deletes, leaves its log.
+func TestWhatIsEndedWithItsJobSaysSo(t *testing.T) {
+	running := func() podBuilder {
+		pod := helloPod("a", corev1.PodRunning)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		return pod
+	}
+	deleted := helloJob()
+	deleted.DeletionTimestamp = running().Deleting().DeletionTimestamp
+	type answers map[string]string
+	for name, test := range map[string]struct {
+		owner     *batchv1.Job
+		pod       podBuilder
+		collected bool
+		want      answers
+	}{
+		"it is deleted with its Job":        {pod: running().Deleting(), want: answers{"a-uid": "last words"}},
+		"garbage collection comes later":    {pod: running(), collected: true, want: answers{"a-uid": "last words"}},
+		"garbage collection does not come":  {pod: running(), want: answers{"a-uid": "the Pod has not failed"}},
+		"it failed just now":                {pod: helloPod("a", corev1.PodFailed), want: answers{"a-uid": "last words"}},
+		"its Job is being deleted":          {owner: deleted, pod: running().Deleting(), want: answers{"a-uid": "last words"}},
+		"it succeeded":                      {pod: helloPod("a", corev1.PodSucceeded).Deleting()},
+		"it was released":                   {pod: running().Deleting().Released()},
+		"its Job lives":                     {owner: helloJob(), pod: running().Deleting()},
+		"it is another Job's":               {pod: running().Deleting().Of(otherJob())},
+		"it names the Job, and is nobody's": {pod: running().Deleting().Uncontrolled().MadeElsewhere().Unseen()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := []runtime.Object{test.pod.Pod}
+			if test.owner != nil {
+				all = append(all, test.owner)
+			}
+			s := newStage(t, all, nil, withLogs(20, 4096))
+			s.saying("last words")
+			if test.collected {
+				s.collects("a", 300*time.Millisecond)
+			}
+			result := must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, protocol.ReleaseOrphansRequest{Job: jobRef, Evidence: true})
+			got := answers{}
+			for _, log := range result.Logs {
+				got[log.UID] = log.Lines + log.Missing
+			}
+			if len(result.Ended) != len(test.want) || !maps.Equal(got, test.want) {
+				t.Errorf("ended %+v, logs %+v, want %v", result.Ended, result.Logs, test.want)
+			}
+			if again := must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, protocol.ReleaseOrphansRequest{Job: jobRef}); again.Ended != nil || again.Logs != nil {
+				t.Errorf("without being asked for evidence: %+v", again)
+			}
+		})
 	}
 }

@@ -182,9 +182,12 @@ func (w *runningJob) wait(ctx workflow.Context, wake job.Wake) error {
 // controller's now are left as they are. Temporal shows the workflow of a failed Job as failed.
 func (w *runningJob) end(ctx workflow.Context, result job.Result) (job.Result, error) {
 	if w.gone {
-		if err := w.releaseOrphans(ctx, w.reference, nil); err != nil {
+		released, err := w.releaseOrphans(ctx, protocol.ReleaseOrphansRequest{Job: w.reference, Evidence: true}, nil)
+		if err != nil {
 			return result, err
 		}
+		w.state = w.state.EndedWith(released.Ended, released.Logs)
+		result = w.state.ResultSoFar()
 	} else if w.foreign {
 		result.Outcome = job.HandedOver
 	}
@@ -199,14 +202,15 @@ func (w *runningJob) end(ctx workflow.Context, result job.Result) (job.Result, e
 }
 
 // releaseOrphans releases the Pods of a Job, if it is gone. PodWatch gets the rest: one Pod must not hold up the end.
-func (w *runningJob) releaseOrphans(ctx workflow.Context, gone protocol.ObjectReference, givesWay func() bool) error {
-	_, err := perform(ctx, releaseOrphans, "release pods of "+gone.Name, protocol.ReleaseOrphansRequest{Job: gone},
-		callOptions{budget: abandonBudget, givesWay: givesWay})
+func (w *runningJob) releaseOrphans(
+	ctx workflow.Context, request protocol.ReleaseOrphansRequest, givesWay func() bool,
+) (protocol.ReleaseOrphansResult, error) {
+	released, err := perform(ctx, releaseOrphans, "release pods of "+request.Job.Name, request, callOptions{budget: abandonBudget, givesWay: givesWay})
 	if err != nil && !temporal.IsCanceledError(err) && !errors.Is(err, errGaveWay) {
-		workflow.GetLogger(ctx).Error("Releasing the Pods of a Job that is gone failed", "uid", gone.UID, "error", err)
-		return nil
+		workflow.GetLogger(ctx).Error("Releasing the Pods of a Job that is gone failed", "uid", request.Job.UID, "error", err)
+		return released, nil
 	}
-	return err
+	return released, err
 }
 
 // last takes the signals that came with the end, since none may be left unread.

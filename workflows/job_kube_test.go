@@ -183,7 +183,14 @@ func (k *jobKube) releasePods(_ context.Context, request protocol.ReleaseOrphans
 	if request.Job.UID != hello.UID {
 		k.orphans = append(k.orphans, request.Job.UID)
 	}
-	return protocol.ReleaseOrphansResult{Released: len(k.pods)}, nil
+	result := protocol.ReleaseOrphansResult{Released: len(k.pods)}
+	for _, pod := range k.pods {
+		if request.Evidence && !pod.Gone {
+			result.Ended = append(result.Ended, pod)
+			result.Logs = append(result.Logs, job.PodLog{UID: pod.UID, Lines: "last words"})
+		}
+	}
+	return result, nil
 }
 
 func (k *jobKube) setSuspend(_ context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {

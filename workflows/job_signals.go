@@ -77,7 +77,7 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 func (w *runningJob) releaseNextOrphans(ctx workflow.Context) error {
 	orphaned := w.reference
 	orphaned.UID, w.orphans = w.orphans[0], w.orphans[1:]
-	err := w.releaseOrphans(ctx, orphaned, w.mailbox.pending)
+	_, err := w.releaseOrphans(ctx, protocol.ReleaseOrphansRequest{Job: orphaned}, w.mailbox.pending)
 	if errors.Is(err, errGaveWay) {
 		w.orphans = append(w.orphans, orphaned.UID)
 		return nil

@@ -236,6 +236,16 @@ func TestDeletedJobsPodsAreReleased(t *testing.T) {
 	})
 }
 
+// TestARunThatIsDeletedLeavesItsEvidence: so does one that another replaces.
+func TestARunThatIsDeletedLeavesItsEvidence(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() { kube.remove() })
+	result := kube.mustEnd(jobSpec(1, 1), job.Deleted)
+	if len(result.Attempts) != 1 || result.Attempts[0].Ended != job.EndedJobDeleted || result.Attempts[0].Log != "last words" {
+		t.Errorf("attempts %+v", result.Attempts)
+	}
+}
+
 func TestJobOfAnotherUID(t *testing.T) {
 	other := protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "uid-2"}
 	t.Run("takes the workflow over when this one is gone", func(t *testing.T) {

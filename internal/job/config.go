@@ -13,8 +13,8 @@ const (
 	maxAnnounced = 20
 	// maxAttempts is the number of failed Pods whose evidence is kept.
 	maxAttempts = 20
-	// maxEnded is the number of those among them that run and are ended for one reason.
-	maxEnded = 5
+	// MaxEnded is the number of those among them that run and are ended for one reason.
+	MaxEnded = 5
 
 	// DefaultBackoffBase and DefaultBackoffCap bound the delay of Pods after failures, as upstream does it (parity 2.5).
 	DefaultBackoffBase = 10 * time.Second

@@ -22,7 +22,7 @@ func (s *State) remember(pod Pod, ended string) {
 	}
 	alone := ended == "" || ended == EndedPodDeleted || ended == PendingDeadlineExceeded
 	alike := slices.DeleteFunc(slices.Clone(s.Evidence), func(attempt Attempt) bool { return attempt.Ended != ended })
-	if !alone && len(alike) >= maxEnded {
+	if !alone && len(alike) >= MaxEnded {
 		s.EvidenceOmitted++
 		return
 	}
@@ -77,6 +77,23 @@ func (s State) wantsLog(pod Pod) bool {
 	// Garbage collection deletes the Pods of a Job that is being deleted.
 	ends := pod.Deleting || attempt.Ended == EndedJobDeleted
 	return pod.Phase == corev1.PodFailed || ends && (pod.Phase != corev1.PodPending || pod.Pending == "")
+}
+
+// EndedWith returns the State with the evidence of Pods that were ended with the Job, as an activity has found them. What no activity
+// finds is left out.
+func (s State) EndedWith(pods []PodFact, logs []PodLog) State {
+	if len(pods) > MaxEnded || ValidateFacts(pods) != nil {
+		return s
+	}
+	for _, fact := range pods {
+		ended := EndedJobDeleted
+		if fact.Ended() {
+			ended = ""
+		}
+		s.remember(Pod{PodFact: fact}, ended)
+	}
+	s.takeLogs(logs)
+	return s
 }
 
 // takeLogs puts the ends of logs to the evidence.

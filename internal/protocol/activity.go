@@ -93,11 +93,16 @@ type JobResult struct {
 // ReleaseOrphansRequest asks to remove the tracking finalizer of every Pod of a Job that is gone or being deleted.
 type ReleaseOrphansRequest struct {
 	Job ObjectReference `json:"job"`
+	// Evidence asks for what is to be remembered of them first.
+	Evidence bool `json:"evidence,omitempty"`
 }
 
 // ReleaseOrphansResult counts the Pods that were released.
 type ReleaseOrphansResult struct {
 	Released int `json:"released"`
+	// Ended are the newest of the Pods that were ended with the Job, or had failed, and Logs the ends of their logs.
+	Ended []job.PodFact `json:"ended,omitempty"`
+	Logs  []job.PodLog  `json:"logs,omitempty"`
 }
 
 // ListPodsRequest asks for the Pods of a Job that carry PodWatch's label, and for those that it names. Orphans among them that

@@ -23,6 +23,7 @@ type (
 	plainJobResult          JobResult
 	plainListPodsRequest    ListPodsRequest
 	plainTerminateRequest   TerminatePodsRequest
+	plainReleaseResult      ReleaseOrphansResult
 	plainJobDescription     JobDescription
 	plainCronJobDescription CronJobDescription
 	plainRestoreRequest     RestoreLedgerRequest
@@ -39,6 +40,9 @@ func (l ListPodsRequest) MarshalJSON() ([]byte, error) {
 }
 func (t TerminatePodsRequest) MarshalJSON() ([]byte, error) {
 	return packed.Marshal(plainTerminateRequest(t))
+}
+func (r ReleaseOrphansResult) MarshalJSON() ([]byte, error) {
+	return packed.Marshal(plainReleaseResult(r))
 }
 func (c CronJobInput) MarshalJSON() ([]byte, error) { return packed.Marshal(plainCronJobInput(c)) }
 func (r RestoreLedgerRequest) MarshalJSON() ([]byte, error) {
@@ -83,6 +87,9 @@ func (j *JobResult) UnmarshalJSON(data []byte) error {
 }
 func (t *TerminatePodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainTerminateRequest)(t))
+}
+func (r *ReleaseOrphansResult) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainReleaseResult)(r))
 }
 func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainListPodsRequest)(l))

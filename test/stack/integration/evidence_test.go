@@ -111,7 +111,7 @@ func failedAttempt(t *testing.T, namespace, evidence string, spec batchv1.JobSpe
 			t.Fatalf("attempts %+v", description.Attempts)
 		}
 		attempt = description.Attempts[0]
-		if attempt.LogMissing != "timeout" && !strings.HasPrefix(attempt.LogMissing, "the node has not answered") {
+		if !strings.HasPrefix(attempt.LogMissing, "the node ") {
 			break
 		}
 		time.Sleep(10 * time.Second)
