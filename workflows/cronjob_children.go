@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -129,7 +130,7 @@ func endOf(ctx workflow.Context, child *childRun) (schedule.Finished, error) {
 	}
 	return schedule.Finished{
 		Run: child.run, Condition: batchv1.JobConditionType(result.Outcome), StartTime: result.StartTime, CompletionTime: result.CompletionTime,
-		EndTime: result.CompletionTime, Reason: result.Reason, FailedPods: result.Failed,
+		EndTime: result.CompletionTime, Reason: cmp.Or(result.Why, result.Reason), FailedPods: result.Failed,
 	}, nil
 }
 

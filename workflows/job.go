@@ -194,7 +194,7 @@ func (w *runningJob) end(ctx workflow.Context, result job.Result) (job.Result, e
 	err := w.last(ctx)
 	if err == nil && result.Outcome == job.Failed {
 		err = temporal.NewApplicationErrorWithOptions(
-			fmt.Sprintf("Job %s/%s failed: %s: %s", w.reference.Namespace, w.reference.Name, result.Reason, result.Message),
+			fmt.Sprintf("Job %s/%s failed: %s: %s", w.reference.Namespace, w.reference.Name, cmp.Or(result.Why, result.Reason), result.Message),
 			protocol.JobFailedErrorType,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{result}})
 	}

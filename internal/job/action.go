@@ -89,8 +89,10 @@ type Result struct {
 	UID     string  `json:"uid"`
 	Outcome Outcome `json:"outcome"`
 	// Reason and Message are those of the terminal condition.
-	Reason         string    `json:"reason,omitempty"`
-	Message        string    `json:"message,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Why says in one line why the Job has failed, by what a container has said, with Reason in brackets. It is for people.
+	Why            string    `json:"why,omitempty"`
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
 	Succeeded      int32     `json:"succeeded"`

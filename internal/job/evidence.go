@@ -34,8 +34,11 @@ func (s *State) remember(pod Pod, ended string) {
 	s.EvidenceOmitted += surplus
 }
 
-// AttemptOf is what is kept of a Pod that failed; its log comes later.
+// AttemptOf is what is kept of a Pod that failed, or has not started; its log comes later.
 func AttemptOf(pod Pod) Attempt {
+	if pod.Reason == "" && pod.Message == "" {
+		pod.Reason, pod.Message = string(pod.Pending), pod.PendingMessage
+	}
 	return Attempt{
 		Pod: pod.Name, UID: pod.UID, Index: pod.Index, Node: pod.Node,
 		Container: pod.Container, ExitCode: pod.ExitCode, Signal: pod.Signal,

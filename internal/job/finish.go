@@ -41,18 +41,22 @@ func (p *pass) cleanUp() {
 	}
 	p.release()
 	if p.plan.Idle() && p.plan.Wake.At.IsZero() {
-		p.plan.Finished = p.state.result()
+		p.plan.Finished = p.result()
 	}
 	if len(p.plan.Releases) > 0 {
 		p.plan.Waiting = fmt.Sprintf("%d finished Pods to be released", len(p.plan.Releases))
 	}
 }
 
-func (s State) result() *Result {
+func (p *pass) result() *Result {
+	s := p.state
 	condition, result := s.terminal(), s.ResultSoFar()
 	result.Outcome, result.Reason, result.Message = Outcome(condition.Type), condition.Reason, condition.Message
 	// Another controller, or a lost workflow task, may have ended the Job and counted less.
 	result.Succeeded, result.Failed = s.Status().Succeeded, s.Status().Failed
+	if result.Outcome == Failed {
+		result.Why = p.why(result.Reason, result.Message)
+	}
 	return &result
 }
 

@@ -100,7 +100,8 @@ func (e Entry) text() int {
 // End is how a run has ended, and when.
 type End struct {
 	Result Result `json:"result,omitempty"`
-	// ResultReason is that of the Job's condition Failed, such as BackoffLimitExceeded, or ResultReasonReplaced.
+	// ResultReason says why the Job failed, such as "exit 137 OOMKilled (BackoffLimitExceeded)": by what a container has said, with
+	// the reason of the condition Failed, or that reason alone. It is ResultReasonReplaced for one that was replaced.
 	ResultReason string `json:"resultReason,omitempty"`
 	// Stopped says who has stopped the run, and why, as its Job has it; empty for other ends.
 	Stopped string    `json:"stopped,omitempty"`

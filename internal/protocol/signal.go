@@ -47,6 +47,7 @@ type JobClosing struct {
 	UID            string      `json:"uid"`
 	Outcome        job.Outcome `json:"outcome"`
 	Reason         string      `json:"reason,omitempty"`
+	Why            string      `json:"why,omitempty"`
 	StartTime      time.Time   `json:"startTime,omitzero"`
 	CompletionTime time.Time   `json:"completionTime,omitzero"`
 	Failed         int32       `json:"failed"`
