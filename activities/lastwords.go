@@ -46,13 +46,14 @@ func (a *Activities) lastWords(ctx context.Context, owner claim.Owner) (ended []
 	return ended, logs
 }
 
-// endedWith returns the newest Pods of a Job that is gone or is being deleted which have failed or can run, and were not released; awaited
-// says that one of them is yet to be deleted.
+// endedWith returns the newest Pods of a Job that is gone or is being deleted which have failed or can run, and were not counted; awaited
+// says that one of them is yet to be deleted. The built-in controller may have taken their finalizer, as of every Pod whose Job is gone.
 func (a *Activities) endedWith(ctx context.Context, owner claim.Owner) (pods []*corev1.Pod, awaited bool, err error) {
 	collected := owner.Job == nil || deletesPods(owner.Job)
 	selector := labels.SelectorFromSet(labels.Set{batchv1.ControllerUidLabel: string(owner.UID)})
 	err = k8s.EachPod(ctx, a.Kubernetes, owner.Namespace, selector, podPage, func(pod *corev1.Pod) error {
-		if !claim.Tracked(pod) || pod.Status.Phase == corev1.PodSucceeded || claim.Decide(pod, owner) != claim.Release {
+		ours := claim.Decide(pod, owner) == claim.Release || claim.Watched(pod) && claim.IsControlledBy(pod, owner.Name, owner.UID)
+		if !ours || pod.Status.Phase == corev1.PodSucceeded || claim.Ended(pod) && !claim.Tracked(pod) {
 			return nil
 		}
 		awaited = awaited || collected && !isEvidence(pod) && claim.IsControlledBy(pod, owner.Name, owner.UID)

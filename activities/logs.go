@@ -58,6 +58,9 @@ const (
 	logsTooMany   = "too many logs at once"
 	logTimedOut   = "the node did not answer in time"
 	logGone       = "the Pod is gone"
+	logNotStarted = "no container has started"
+	logSilent     = "the container has written none"
+	logLost       = "the node has none any more"
 )
 
 // allNodes stands in Activities.noLogs for all nodes.
@@ -120,6 +123,9 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 		return "", logGone
 	case err != nil:
 		return "", missing(err)
+	// The release that follows takes the finalizer, so that each log is read once.
+	case isEvidence(pod) && !claim.Tracked(pod):
+		return "", "the Pod is released already"
 	}
 	return a.logOf(ctx, pod)
 }
@@ -165,15 +171,11 @@ func isEvidence(pod *corev1.Pod) bool {
 
 // logOf returns the end of the log of a Pod that was just read, or why it is missing.
 func (a *Activities) logOf(ctx context.Context, pod *corev1.Pod) (lines, reason string) {
-	source, started := k8s.LogSourceOf(pod)
 	switch {
 	case !isEvidence(pod):
 		return "", "the Pod has not failed"
-	// The release that follows takes the finalizer, so that each log is read once.
-	case !claim.Tracked(pod):
-		return "", "the Pod is released already"
-	case !started:
-		return "", "no container has started"
+	case pod.Spec.NodeName == "" && pod.Status.Phase == corev1.PodPending:
+		return "", logNotStarted
 	}
 	if reason = a.withholds(ctx, pod); reason != "" {
 		return "", reason
@@ -183,20 +185,22 @@ func (a *Activities) logOf(ctx context.Context, pod *corev1.Pod) (lines, reason 
 	}
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
-	text, err := a.end(ctx, pod, source)
-	if err == nil {
-		return lastLines(text, a.Logs.Lines, a.Logs.Bytes), ""
+	text, err := a.end(ctx, pod, k8s.LogSourceOf(pod))
+	if lines = lastLines(text, a.Logs.Lines, a.Logs.Bytes); err == nil && lines != "" {
+		return lines, ""
 	}
+	reason = logSilent
+	if err != nil {
+		reason = missing(err)
+	}
+	switch {
 	// The cache holds what it has beyond the very end of its time.
-	switch reason = missing(err); {
 	case reason == logsForbidden:
 		a.noLogs.Add(allNodes{}, true, forbiddenPause-1)
 	case reason == logTimedOut:
 		a.noLogs.Add(pod.Spec.NodeName, true, awayPause-1)
 	case pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0:
-		return "", "the Pod was deleted with a grace period of 0"
-	case pod.DeletionTimestamp != nil && reason == logGone:
-		return "", "the Pod's containers are gone"
+		reason += ": it was deleted with a grace period of 0"
 	}
 	return "", reason
 }
@@ -236,13 +240,26 @@ func (a *Activities) tail(ctx context.Context, pod *corev1.Pod, source k8s.LogSo
 	if err != nil && !source.Runs {
 		return "", false, fmt.Errorf("read log of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
+	if slices.ContainsFunc(lostLogs, func(words string) bool { return strings.HasPrefix(string(read), words) }) {
+		return "", false, errLost
+	}
 	return string(read), len(read) == maxLogTransfer, nil
 }
+
+// lostLogs begin what the kubelet answers in place of a log that it has removed: when a Pod that is deleted has ended.
+var lostLogs = []string{"failed to try resolving symlinks in path ", "unable to retrieve container logs for "}
+
+// errLost says that the node has removed a log.
+var errLost = errors.New("the node has removed the log")
 
 // missing says in a few words why a log could not be read.
 func missing(err error) string {
 	network, ok := errors.AsType[net.Error](err)
 	switch {
+	case errors.Is(err, errLost), apierrors.IsBadRequest(err) && strings.HasSuffix(err.Error(), " is terminated"):
+		return logLost
+	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), " is waiting to start"):
+		return logNotStarted
 	case apierrors.IsForbidden(err):
 		return logsForbidden
 	case apierrors.IsNotFound(err):

@@ -107,8 +107,9 @@ func TestTheLogOfAPodIsReadOnceAndOnlyWhenItIsEvidence(t *testing.T) {
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 		return pod
 	}
-	waiting := helloPod("a", corev1.PodPending).Deleting()
-	waiting.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
+	starting := helloPod("a", corev1.PodPending).Deleting()
+	starting.Spec.NodeName = "node"
+	starting.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}}
 	atOnce := running().Deleting()
 	atOnce.DeletionGracePeriodSeconds = new(int64)
 	const nobodys, released = "the Pod has not failed", "the Pod is released already"
@@ -119,19 +120,25 @@ func TestTheLogOfAPodIsReadOnceAndOnlyWhenItIsEvidence(t *testing.T) {
 		answer  error
 		missing string
 	}{
-		"it runs":                           {pod: running(), claimed: corev1.PodFailed, missing: nobodys},
-		"it has succeeded":                  {pod: helloPod("a", corev1.PodSucceeded), claimed: corev1.PodFailed, missing: nobodys},
-		"its start is awaited":              {pod: helloPod("a", corev1.PodPending), claimed: corev1.PodFailed, missing: nobodys},
-		"it is released":                    {pod: helloPod("a", corev1.PodFailed).Released(), claimed: corev1.PodFailed, missing: released},
-		"it is deleted and released":        {pod: running().Deleting().Released(), missing: released},
-		"it has failed":                     {pod: helloPod("a", corev1.PodFailed), claimed: corev1.PodFailed},
-		"it has failed since":               {pod: helloPod("a", corev1.PodFailed)},
-		"it is being deleted":               {pod: running().Deleting()},
-		"it is being deleted, unstarted":    {pod: waiting, missing: "no container has started"},
-		"it is deleted without a grace":     {pod: atOnce},
-		"it is deleted, and nothing left":   {pod: atOnce, answer: apierrors.NewNotFound(pods, "a"), missing: "the Pod was deleted with a grace period of 0"},
-		"it is deleted, and its containers": {pod: running().Deleting(), answer: apierrors.NewNotFound(pods, "a"), missing: "the Pod's containers are gone"},
-		"its node is away":                  {pod: running().Deleting(), answer: context.DeadlineExceeded, missing: "the node did not answer in time"},
+		"it runs":                      {pod: running(), claimed: corev1.PodFailed, missing: nobodys},
+		"it has succeeded":             {pod: helloPod("a", corev1.PodSucceeded), claimed: corev1.PodFailed, missing: nobodys},
+		"its start is awaited":         {pod: helloPod("a", corev1.PodPending), claimed: corev1.PodFailed, missing: nobodys},
+		"it is released":               {pod: helloPod("a", corev1.PodFailed).Released(), claimed: corev1.PodFailed, missing: released},
+		"it is deleted and released":   {pod: running().Deleting().Released(), missing: released},
+		"it has failed":                {pod: helloPod("a", corev1.PodFailed), claimed: corev1.PodFailed},
+		"it has failed since":          {pod: helloPod("a", corev1.PodFailed)},
+		"it is being deleted":          {pod: running().Deleting()},
+		"it is being deleted, nowhere": {pod: helloPod("a", corev1.PodPending).Deleting(), missing: "no container has started"},
+		"its status is behind":         {pod: starting},
+		"it is being deleted, unstarted": {
+			pod: starting, answer: apierrors.NewBadRequest(`container "main" in pod "a" is waiting to start: ContainerCreating`), missing: "no container has started",
+		},
+		"it is deleted without a grace":   {pod: atOnce},
+		"it is deleted, and nothing left": {pod: atOnce, answer: apierrors.NewNotFound(pods, "a"), missing: "the Pod is gone: it was deleted with a grace period of 0"},
+		"its containers are gone": {
+			pod: running().Deleting(), answer: apierrors.NewBadRequest(`container "main" in pod "a" is terminated`), missing: "the node has none any more",
+		},
+		"its node is away": {pod: running().Deleting(), answer: context.DeadlineExceeded, missing: "the node did not answer in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob(), test.pod), nil, withLogs(20, 4096))
@@ -315,7 +322,6 @@ func TestTheEndOfALogIsBounded(t *testing.T) {
 		want  string
 	}{
 		"short":                         {"one\ntwo\n\n", 100, "one\ntwo"},
-		"nothing":                       {"", 100, ""},
 		"from a line's start":           {"first line\nsecond\nthird\n", 15, "second\nthird"},
 		"exactly from a line's start":   {"first\nsecond\n", 6, "second"},
 		"one long line":                 {"0123456789", 4, "6789"},
@@ -334,6 +340,22 @@ func TestTheEndOfALogIsBounded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestALogThatIsEmptySaysWhy: a silent program, or a node that has removed the log and says so in its place.
+func TestALogThatIsEmptySaysWhy(t *testing.T) {
+	for text, want := range map[string]string{
+		"":     "the container has written none",
+		"\n\n": "the container has written none",
+		`failed to try resolving symlinks in path "/var/log/pods/x/main/0.log": no such file or directory`: "the node has none any more",
+		"unable to retrieve container logs for containerd://0123":                                          "the node has none any more",
+	} {
+		s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed)), nil, withLogs(20, 4096))
+		s.saying(text)
+		if logs := s.released(release("a")); len(logs) != 1 || logs[0].Lines != "" || logs[0].Missing != want {
+			t.Errorf("%q: logs %+v, want %q", text, logs, want)
+		}
 	}
 }
 
@@ -361,7 +383,7 @@ func TestALogThatIsMissingHasAReason(t *testing.T) {
 		"gone":        {apierrors.NewNotFound(pods, "a"), "the Pod is gone"},
 		"timeout":     {context.DeadlineExceeded, "the node did not answer in time"},
 		"net timeout": {&net.OpError{Op: "dial", Err: timeoutError{}}, "the node did not answer in time"},
-		"not started": {apierrors.NewBadRequest(`container "hello" in pod "a" is waiting to start: ContainerCreating`), `container "hello" in pod "a" is waiting to start`},
+		"not started": {apierrors.NewBadRequest(`container "hello" in pod "a" is waiting to start: ContainerCreating`), "no container has started"},
 		"node away":   {apierrors.NewInternalError(errors.New("dial tcp: connection refused")), "connection refused"},
 		"forbidden":   {apierrors.NewForbidden(pods, "a", errors.New("no")), "not allowed to read logs (pods/log)"},
 	}

@@ -92,6 +92,14 @@ func (p Pod) endedBy() string {
 	return ""
 }
 
+// endedFor says why a Pod is ended that can run when the Job has a verdict.
+func (p Pod) endedFor(v Verdict) string {
+	if p.PendingFailed {
+		return PendingDeadlineExceeded
+	}
+	return v.Reason
+}
+
 // failsIndex reports whether the failure of a Pod is ignored, and whether the Pod's index fails by it for good.
 func (s Spec) failsIndex(pod Pod) (ignored, fails bool) {
 	action := handle(s.PodFailurePolicy, "", pod).action

@@ -55,12 +55,22 @@ func (p *pass) refreshEvidence() {
 	p.state.Evidence = slices.Clone(p.state.Evidence)
 	for _, pod := range p.state.Pods {
 		if attempt := p.state.evidenceOf(pod.UID); attempt != nil && !pod.PendingFailed {
-			fresh := AttemptOf(pod)
-			fresh.Log, fresh.LogMissing, fresh.Ended = attempt.Log, attempt.LogMissing, attempt.Ended
-			*attempt = fresh
+			*attempt = attempt.refreshed(AttemptOf(pod))
 		}
 	}
 }
+
+// refreshed returns the attempt with what is known of its Pod now. What a Pod has said before it was ended says more than its end.
+func (a Attempt) refreshed(fresh Attempt) Attempt {
+	fresh.Log, fresh.LogMissing, fresh.Ended = a.Log, a.LogMissing, a.Ended
+	if says := fresh.ExitCode != 0 || fresh.Reason+fresh.Message != ""; a.Ended != "" && (a.ExitCode != 0 || !says || fresh.Reason == statusUnknown) {
+		fresh.Container, fresh.ExitCode, fresh.Signal, fresh.Reason, fresh.Message = a.Container, a.ExitCode, a.Signal, a.Reason, a.Message
+	}
+	return fresh
+}
+
+// statusUnknown is the kubelet's word for a container of a Pod that has ended of which it knows nothing.
+const statusUnknown = "ContainerStatusUnknown"
 
 // evidenceOf returns the evidence of the Pod with this UID; nil when none is kept.
 func (s State) evidenceOf(uid string) *Attempt {
@@ -70,16 +80,16 @@ func (s State) evidenceOf(uid string) *Attempt {
 	return nil
 }
 
-// wantsLog reports whether the end of the Pod's log is still to be read: of one that has failed, or that has started and is being
+// wantsLog reports whether the end of the Pod's log is still to be read: of one that has failed, or that has a node and is being
 // deleted. The activity judges that by the Pod.
 func (s State) wantsLog(pod Pod) bool {
 	attempt := s.evidenceOf(pod.UID)
 	if attempt == nil || attempt.Log != "" || attempt.LogMissing != "" || pod.PendingFailed {
 		return false
 	}
-	// Garbage collection deletes the Pods of a Job that is being deleted.
+	// Garbage collection deletes the Pods of a Job that is being deleted. A Pod may have started without its status saying so yet.
 	ends := pod.Deleting || attempt.Ended == EndedJobDeleted
-	return pod.Phase == corev1.PodFailed || ends && (pod.Phase != corev1.PodPending || pod.Pending == "")
+	return pod.Phase == corev1.PodFailed || ends && (pod.Phase != corev1.PodPending || pod.Node != "")
 }
 
 // EndedWith returns the State with the evidence of Pods that were ended with the Job, as an activity has found them. What no activity

@@ -23,12 +23,27 @@ func TestWhatIsEndedIsRemembered(t *testing.T) {
 		log  bool
 	}{
 		"by a deadline": {spec: deadline, ends: overdue, want: "DeadlineExceeded", log: true},
-		"by a deadline, without having started": {spec: deadline, ends: overdue, want: "DeadlineExceeded", pod: func(pod *job.PodFact) {
-			pod.Phase, pod.Pending, pod.PendingMessage = corev1.PodPending, job.PendingConfigError, `configmap "x" not found`
+		"by a deadline, without a node": {spec: deadline, ends: overdue, want: "DeadlineExceeded", pod: func(pod *job.PodFact) {
+			pod.Phase, pod.Pending = corev1.PodPending, job.PendingUnschedulable
 		}},
 		"by a deadline, behind an init container": {spec: deadline, ends: overdue, want: "DeadlineExceeded", log: true, pod: func(pod *job.PodFact) {
-			pod.Phase = corev1.PodPending
+			pod.Phase, pod.Node = corev1.PodPending, "node"
 		}},
+		"by a deadline, which it has not started by": {spec: deadline, ends: overdue, want: "DeadlineExceeded", log: true, pod: func(pod *job.PodFact) {
+			pod.Phase, pod.Node, pod.Pending, pod.PendingMessage = corev1.PodPending, "node", job.PendingConfigError, `configmap "x" not found`
+		}},
+		"by a pending deadline": {
+			spec: func(spec *job.Spec) { spec.PendingDeadlineSeconds, spec.BackoffLimit = 60, 0 }, want: job.PendingDeadlineExceeded,
+			pod: func(pod *job.PodFact) {
+				pod.Phase, pod.Node, pod.Pending = corev1.PodPending, "node", job.PendingConfigError
+			},
+			ends: func(d *desk) {
+				d.state.Pods[0].Since = d.now
+				d.now = d.now.Add(2 * time.Minute)
+				d.listed()
+				d.ended()
+			},
+		},
 		"beside a failure": {spec: func(spec *job.Spec) { spec.BackoffLimit = 0 }, want: "BackoffLimitExceeded", log: true, ends: func(d *desk) {
 			d.state = d.state.Observe([]job.PodFact{d.end(2, corev1.PodFailed)})
 			d.ended()
@@ -80,6 +95,56 @@ func TestHowAPodThatIsEndedEndsIsRememberedToo(t *testing.T) {
 	want.Finished = pod.Finished
 	equal(t, "evidence", plan.Next.Evidence, []job.Attempt{want})
 	equal(t, "conditions", conditionsOf(*plan.Status), []string{"FailureTarget/DeadlineExceeded", "Failed/DeadlineExceeded"})
+}
+
+// TestWhatAPodHasSaidBeforeItWasEndedStays: the node knows nothing of a container that has never started, and a program that is restarted
+// again and again fails by the signal that ends it in the end.
+func TestWhatAPodHasSaidBeforeItWasEndedStays(t *testing.T) {
+	for name, test := range map[string]struct{ before, after, want job.PodFact }{
+		"a node that knows nothing": {
+			before: job.PodFact{Phase: corev1.PodPending, Pending: job.PendingConfigError, PendingMessage: `configmap "x" not found`},
+			after:  job.PodFact{Container: "main", ExitCode: 137, Reason: "ContainerStatusUnknown", Message: "it could not be located"},
+			want:   job.PodFact{Reason: "ConfigError", Message: `configmap "x" not found`},
+		},
+		"garbage collection that says nothing": {
+			before: job.PodFact{Phase: corev1.PodPending, Pending: job.PendingLost, PendingMessage: "node x has not reported"},
+			want:   job.PodFact{Reason: "Lost", Message: "node x has not reported"},
+		},
+		"restarts in place": {
+			before: job.PodFact{Phase: corev1.PodRunning, Container: "main", ExitCode: 8, Reason: "Error"},
+			after:  job.PodFact{Container: "main", ExitCode: 143, Reason: "Error"},
+			want:   job.PodFact{Container: "main", ExitCode: 8, Reason: "Error"},
+		},
+		"a Pod that started late": {
+			before: job.PodFact{Phase: corev1.PodPending, Pending: job.PendingConfigError, PendingMessage: "ContainerCreating"},
+			after:  job.PodFact{Container: "main", ExitCode: 143, Reason: "Error"},
+			want:   job.PodFact{Container: "main", ExitCode: 143, Reason: "Error"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := specOf(1, 1)
+			spec.ActiveDeadlineSeconds = pointer(int64(60))
+			d := newDesk(t, spec)
+			said := func(fact job.PodFact) {
+				fact.Name, fact.UID, fact.Attempt, fact.Tracked, fact.Deleting = d.pods[0].Name, d.pods[0].UID, d.pods[0].Attempt, d.pods[0].Tracked, d.pods[0].Deleting
+				fact.Version = d.pods[0].Version + 1
+				d.pods[0] = fact
+			}
+			said(test.before)
+			d.state.Pods[0].PodFact = d.pods[0]
+			overdue(d)
+			d.apply(d.decide(), job.Report{})
+			test.after.Phase = corev1.PodFailed
+			said(test.after)
+			d.state = d.state.Observe(d.pods)
+			left := attemptOf(d.decide().Next, uidOf(1))
+			if left == nil {
+				t.Fatal("no evidence")
+			}
+			got := job.PodFact{Container: left.Container, ExitCode: left.ExitCode, Reason: left.Reason, Message: left.Message}
+			equal(t, "evidence", got, test.want)
+		})
+	}
 }
 
 // TestOfManyPodsThatAreEndedSomeAreRemembered: the one that failed is worth more than twenty beside it.

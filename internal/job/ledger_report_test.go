@@ -80,6 +80,9 @@ func (l *ledger) restart(list job.List) {
 			known.fate = job.PodSucceeded
 		default:
 			known.fate = job.PodFailed
+			if !known.active() {
+				l.remembered[fact.UID] = true
+			}
 		}
 		l.pods[fact.UID] = known
 	}

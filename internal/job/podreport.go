@@ -127,5 +127,10 @@ func (s *State) takeCounted(uids []string) {
 			// It was given up, or was to be removed, and its delete has failed.
 			pod.Fate, pod.Asked = PodUncounted, true
 		}
+		if verdict := s.decided(); pod.Fate == PodFailed && verdict != nil && !pod.Ended() {
+			s.remember(*pod, pod.endedFor(*verdict))
+		} else if pod.Fate == PodFailed {
+			s.remember(*pod, pod.endedBy())
+		}
 	}
 }

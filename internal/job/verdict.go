@@ -148,10 +148,10 @@ func (p *pass) conclude(v Verdict) {
 		case p.full():
 		case match(p.spec.PodFailurePolicy, p.state.Namespace, *pod).action == batchv1.PodFailurePolicyActionIgnore:
 			p.count(pod, PodIgnored)
-			p.state.remember(*pod, v.Reason)
+			p.state.remember(*pod, pod.endedFor(v))
 		default:
 			p.count(pod, PodFailed)
-			p.state.remember(*pod, v.Reason)
+			p.state.remember(*pod, pod.endedFor(v))
 		}
 	}
 	// The API server lets a suspended Job of no completions finish without a startTime (parity 2.17).

@@ -79,7 +79,11 @@ func (p *pass) why(reason, message string) string {
 	}
 	failed := func(attempt Attempt) bool { return attempt.Ended != reason }
 	named := func(attempt Attempt) bool { return failed(attempt) && strings.Contains(message, "/"+attempt.Pod+" ") }
-	tells := p.state.tells(failed)
+	// Of a Pod that was restarted in place too often there is no other attempt.
+	tells := p.state.tells(func(Attempt) bool { return true })
+	if last := p.state.tells(failed); last.Pod != "" {
+		tells = last
+	}
 	if cause := p.state.tells(named); cause.Pod != "" {
 		tells = cause
 	}

@@ -46,11 +46,15 @@ func TestAFailedJobSaysWhy(t *testing.T) {
 		want            string
 	}{
 		"its last attempt": {
-			reason: "BackoffLimitExceeded", evidence: []job.Attempt{{UID: "0", ExitCode: 1}, oom}, want: "exit 137 OOMKilled (BackoffLimitExceeded)",
+			reason: "BackoffLimitExceeded", evidence: []job.Attempt{{Pod: "hello-0", UID: "0", ExitCode: 1}, oom}, want: "exit 137 OOMKilled (BackoffLimitExceeded)",
 		},
 		"not one that was ended for it": {
-			reason: "BackoffLimitExceeded", evidence: []job.Attempt{oom, {UID: "2", ExitCode: 143, Ended: "BackoffLimitExceeded"}},
+			reason: "BackoffLimitExceeded", evidence: []job.Attempt{oom, {Pod: "hello-2", UID: "2", ExitCode: 143, Ended: "BackoffLimitExceeded"}},
 			want: "exit 137 OOMKilled (BackoffLimitExceeded)",
+		},
+		"one that was restarted too often": {
+			reason: "BackoffLimitExceeded", evidence: []job.Attempt{{Pod: "hello-1", UID: "1", ExitCode: 8, Ended: "BackoffLimitExceeded"}},
+			want: "exit 8 (BackoffLimitExceeded)",
 		},
 		"the one that a rule names": {
 			reason: "PodFailurePolicy", message: "Container main for pod default/hello-1 failed with exit code 137 matching FailJob rule at index 0",

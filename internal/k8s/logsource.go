@@ -1,22 +1,20 @@
 package k8s
 
-import (
-	corev1 "k8s.io/api/core/v1"
-
-	"ostinato.dev/ostinato/internal/claim"
-)
+import corev1 "k8s.io/api/core/v1"
 
 // LogSource is the container of a Pod whose log says most about the Pod's end.
 type LogSource struct {
-	// Container is its name; empty where the Pod has no statuses, for the one that the API server takes.
 	Container string
 	// Runs: it has not ended. Restarted: it ran before, so that there is a log of that run too, which is the one of Previous.
 	Runs, Restarted, Previous bool
 }
 
 // LogSourceOf returns the container that failed first, or else one that runs, app containers before init containers, or else one that
-// has ended. started is false where none has started.
-func LogSourceOf(pod *corev1.Pod) (source LogSource, started bool) {
+// has ended. Where none is known to have started it is the first: the Pod's status may be behind the node.
+func LogSourceOf(pod *corev1.Pod) (source LogSource) {
+	if len(pod.Spec.Containers) > 0 {
+		source.Container = pod.Spec.Containers[0].Name
+	}
 	failed, _ := firstFailure(pod)
 	rank := 0
 	for status := range statuses(pod) {
@@ -34,5 +32,5 @@ func LogSourceOf(pod *corev1.Pod) (source LogSource, started bool) {
 			source = LogSource{Container: status.Name, Runs: status.State.Running != nil, Restarted: status.LastTerminationState.Terminated != nil}
 		}
 	}
-	return source, rank > 0 || claim.Ended(pod)
+	return source
 }

@@ -60,7 +60,7 @@ var ends = map[string]end{
 	"in the second container":    {job: with(script("exit 0"), secondContainer("echo pushing; exit 7")), why: `^exit 7: pushing \(Back`, log: "pushing"},
 	"after restarts in place":    {job: with(script("exit 8"), harness.RestartPolicy(corev1.RestartPolicyOnFailure), harness.BackoffLimit(1)), why: `^exit 8: waiting`, ended: "BackoffLimitExceeded"},
 	"by the Pod's own deadline":  {job: with(script(hangs), template(func(pod *corev1.PodSpec) { pod.ActiveDeadlineSeconds = ptr.To(int64(4)) })), why: `DeadlineExceeded: .*active.* \(Back`},
-	"evicted for what it writes": {job: with(script("while true; do echo 0123456789012345678901234567890123456789 >> /scratch/file; done"), scratch), why: `^(exit 1[0-9]+ )?.*Evicted: .*exceeds.*\(Back`},
+	"evicted for what it writes": {job: with(script("while true; do echo 0123456789012345678901234567890123456789 >> /scratch/file; done"), scratch), why: `Evicted|exceed`, log: "?", noLog: "none any more"},
 
 	"by a rule that fails the Job": {
 		job: with(script("exit 42"), harness.PodFailurePolicy(harness.OnExitCodes(batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyOnExitCodesOpIn, 42)), harness.BackoffLimit(6)),
@@ -72,23 +72,23 @@ var ends = map[string]end{
 		why: `^exit 42: waiting for the lock \(PodFailurePolicy\)$`, ended: "PodFailurePolicy",
 	},
 	"by a rule that fails the index": {
-		job: with(script("exit 43"), harness.Indexed(1), harness.BackoffLimitPerIndex(3),
+		job: with(script("exit 43"), harness.Indexed(1), harness.BackoffLimit(9), harness.BackoffLimitPerIndex(3),
 			harness.PodFailurePolicy(harness.OnExitCodes(batchv1.PodFailurePolicyActionFailIndex, batchv1.PodFailurePolicyOnExitCodesOpIn, 43))),
 		why: `^exit 43: waiting for the lock \(FailedIndexes\)$`,
 	},
 	"beyond the failed indexes": {
-		job: with(script("exit 44"), harness.Indexed(1), harness.BackoffLimitPerIndex(0), harness.MaxFailedIndexes(0)),
+		job: with(script("exit 44"), harness.Indexed(1), harness.BackoffLimit(9), harness.BackoffLimitPerIndex(0), harness.MaxFailedIndexes(0)),
 		why: `^exit 44: waiting for the lock \((MaxFailedIndexesExceeded|FailedIndexes)\)$`,
 	},
 
-	"by a deadline":                        {job: with(script(hangs), deadline), why: `^DeadlineExceeded after 8s: waiting for the lock$`, ended: "DeadlineExceeded"},
-	"by a deadline, in an init container":  {job: with(script("exit 0"), initContainer("wait", "echo waiting for the lock; "+hangs, false), deadline), why: `^DeadlineExceeded after 8s: waiting`, ended: "DeadlineExceeded"},
-	"by a deadline, beside a sidecar":      {job: with(script(hangs), initContainer("proxy", hangs, true), deadline), why: `^DeadlineExceeded after 8s: waiting`, ended: "DeadlineExceeded"},
-	"by a deadline, restarted":             {job: with(script("exit 1"), harness.RestartPolicy(corev1.RestartPolicyOnFailure), harness.BackoffLimit(100), deadline), why: `^DeadlineExceeded after 8s: waiting`, ended: "DeadlineExceeded"},
-	"by a deadline, without a grace":       {job: with(script(hangs), grace(0), deadline), why: `^DeadlineExceeded after 8s`, ended: "DeadlineExceeded", log: "?", noLog: "grace period of 0|containers are gone"},
-	"by a deadline, without its ConfigMap": {job: with(script(hangs), configMap, deadline), why: `^DeadlineExceeded after 8s: CreateContainerConfigError: configmap "no-such" not found$`, ended: "DeadlineExceeded", log: "-"},
-	"by a deadline, without a node":        {job: with(script(hangs), nowhere, deadline), why: `^DeadlineExceeded after 8s: Unschedulable: .*node`, ended: "DeadlineExceeded", log: "-"},
-	"by a deadline, its node being away":   {job: with(script(hangs), template(func(pod *corev1.PodSpec) { pod.NodeName = "no-such-node" }), deadline), why: `^DeadlineExceeded after 8s: node no-such-node has not reported`, ended: "DeadlineExceeded", log: "-"},
+	"by a deadline":                        {job: with(script(hangs), deadline), why: `^DeadlineExceeded after 12s: waiting for the lock$`, ended: "DeadlineExceeded"},
+	"by a deadline, in an init container":  {job: with(script("exit 0"), initContainer("wait", "echo waiting for the lock; "+hangs, false), deadline), why: `^DeadlineExceeded after 12s: waiting`, ended: "DeadlineExceeded"},
+	"by a deadline, beside a sidecar":      {job: with(script(hangs), initContainer("proxy", hangs, true), deadline), why: `^DeadlineExceeded after 12s: waiting`, ended: "DeadlineExceeded"},
+	"by a deadline, restarted":             {job: with(script("exit 1"), harness.RestartPolicy(corev1.RestartPolicyOnFailure), harness.BackoffLimit(100), deadline), why: `^DeadlineExceeded after 12s: waiting`, ended: "DeadlineExceeded"},
+	"by a deadline, without a grace":       {job: with(script(hangs), grace(0), deadline), why: `^DeadlineExceeded after 12s`, ended: "DeadlineExceeded", log: "?", noLog: "grace period of 0"},
+	"by a deadline, without its ConfigMap": {job: with(script(hangs), configMap, deadline), why: `^DeadlineExceeded after 12s: CreateContainerConfigError: configmap "no-such" not found$`, ended: "DeadlineExceeded", log: "-"},
+	"by a deadline, without a node":        {job: with(script(hangs), nowhere, deadline), why: `^DeadlineExceeded after 12s: Unschedulable: .*node`, ended: "DeadlineExceeded", log: "-"},
+	"by a deadline, its node being away":   {job: with(script(hangs), template(func(pod *corev1.PodSpec) { pod.NodeName = "no-such-node" }), deadline), why: `^DeadlineExceeded after 12s: node no-such-node has not reported`, ended: "DeadlineExceeded", log: "-"},
 
 	"unstarted, without its ConfigMap": {job: with(script(hangs), configMap, pendingDeadline), why: `^CreateContainerConfigError: configmap "no-such" not found \(Back`, ended: "PendingDeadlineExceeded", log: "-"},
 	"unstarted, without its Secret":    {job: with(script(hangs), secretVolume, pendingDeadline), why: `ContainerCreating.* \(Back`, ended: "PendingDeadlineExceeded", log: "-"},
@@ -97,9 +97,9 @@ var ends = map[string]end{
 	"unstarted, without a node":        {job: with(script(hangs), nowhere, pendingDeadline), why: `Unschedulable.* \(Back`, ended: "PendingDeadlineExceeded", log: "-"},
 
 	"its Pod deleted":                   {job: script(hangs), act: deletePod(nil), why: `^Pod deleted, exit 143: waiting for the lock \(Back`, ended: job.EndedPodDeleted},
-	"its Pod deleted by force":          {job: script(hangs), act: deletePod(ptr.To(int64(0))), why: `^Pod deleted`, ended: job.EndedPodDeleted, log: "?", noLog: "grace period of 0|containers are gone"},
+	"its Pod deleted by force":          {job: script(hangs), act: deletePod(ptr.To(int64(0))), why: `^Pod deleted`, ended: job.EndedPodDeleted, log: "?", noLog: "grace period of 0"},
 	"its Pod evicted by the API":        {job: script(hangs), act: evict, why: `^Pod deleted, exit 143: waiting for the lock \(Back`, ended: job.EndedPodDeleted},
-	"its Pod deleted and waited for":    {job: with(script(hangs), harness.PodReplacementPolicy(batchv1.Failed)), act: deletePod(nil), why: `exit 143: waiting for the lock \(Back`},
+	"its Pod deleted and waited for":    {job: with(script(hangs), harness.PodReplacementPolicy(batchv1.Failed)), act: deletePod(nil), why: `exit 143: waiting for the lock \(Back`, log: "?", noLog: "none any more"},
 	"its Job deleted":                   {job: script(hangs), act: deleteJob(metav1.DeletePropagationBackground), why: `waiting for the lock$`, ended: job.EndedJobDeleted},
 	"its Job deleted in the foreground": {job: script(hangs), act: deleteJob(metav1.DeletePropagationForeground), why: `waiting for the lock$`, ended: job.EndedJobDeleted},
 }
@@ -110,6 +110,7 @@ func TestEveryEndLeavesEvidence(t *testing.T) {
 	for name, test := range ends {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			defer inTurn()()
 			owner := stack.CreateJob(t, namespace, jobName(name), harness.JobSpec(append([]harness.JobOption{harness.BackoffLimit(0)}, test.job...)...))
 			if test.act != nil {
 				test.act(t, speaking(t, owner), owner)
@@ -119,6 +120,7 @@ func TestEveryEndLeavesEvidence(t *testing.T) {
 	}
 	t.Run("replaced by the next run", func(t *testing.T) {
 		t.Parallel()
+		defer inTurn()()
 		cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "replaced", harness.Yearly, harness.JobSpec(script(hangs)...), harness.Policy(batchv1.ReplaceConcurrent)))
 		first := stack.Trigger(t, namespace, cronJob.Name)
 		owner, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), first, metav1.GetOptions{})
@@ -139,6 +141,15 @@ func TestASuccessLeavesNoEvidence(t *testing.T) {
 	if result := closing(t, namespace, owner.Name); result.Outcome != job.Complete || len(result.Attempts) != 0 || result.Why != "" {
 		t.Errorf("result %+v", result)
 	}
+}
+
+// turns are the runs that end at a time: a busy node starts containers late, and its deadlines find nothing that has begun.
+var turns = make(chan struct{}, 6)
+
+// inTurn waits for a turn, and returns what gives it back.
+func inTurn() (done func()) {
+	turns <- struct{}{}
+	return func() { <-turns }
 }
 
 // judge compares what is left with what the test wants.

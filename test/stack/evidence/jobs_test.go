@@ -12,8 +12,8 @@ import (
 // hangs is a script that does not end by itself. On SIGTERM the programs of the node end with 143.
 const hangs = "sleep 3600"
 
-// deadline ends a Job eight seconds after its start.
-var deadline = harness.ActiveDeadline(8)
+// deadline ends a Job twelve seconds after its start.
+var deadline = harness.ActiveDeadline(12)
 
 // with adds options.
 func with(options []harness.JobOption, more ...harness.JobOption) []harness.JobOption {

@@ -80,7 +80,8 @@ func (p *person) jobOf(ctx context.Context, cronJob *ostinatov1.CronJob, run, at
 	return "", fmt.Errorf("CronJob %s/%s has no run of %s that is known; see ostinato why %s %q", cronJob.Namespace, cronJob.Name, clock.Time(wanted), cronJob.Name, at)
 }
 
-// logs prints what the Pods of a Job have written; where they are gone, what its workflow has kept. There may be no CronJob.
+// logs prints what the Pods of a Job have written, how they ended or why they have not started, and what its workflow has kept of Pods
+// that are gone. There may be no CronJob.
 func (p *person) logs(ctx context.Context, cluster *ask.Cluster, cronJob *ostinatov1.CronJob, job string, follow bool) error {
 	pods, err := cluster.Pods(ctx, cluster.Namespace, job)
 	if err != nil {
@@ -90,11 +91,12 @@ func (p *person) logs(ctx context.Context, cluster *ask.Cluster, cronJob *ostina
 		return p.evidence(ctx, cluster, cronJob, job)
 	}
 	for n := range pods {
-		for _, container := range pods[n].Spec.Containers {
-			if len(pods) > 1 || len(pods[n].Spec.Containers) > 1 {
-				fmt.Fprintf(p.out, "==> %s %s <==\n", pods[n].Name, container.Name)
+		sources := answer.LogSources(&pods[n])
+		for _, container := range sources {
+			if len(pods) > 1 || len(sources) > 1 {
+				fmt.Fprintf(p.out, "==> %s %s <==\n", pods[n].Name, container)
 			}
-			err := p.log(ctx, cluster, &pods[n], container.Name, follow)
+			err := p.log(ctx, cluster, &pods[n], container, follow)
 			if err != nil && pods[n].Status.Phase == corev1.PodFailed {
 				p.note("%v", err)
 				return p.evidence(ctx, cluster, cronJob, job)
@@ -102,6 +104,42 @@ func (p *person) logs(ctx context.Context, cluster *ask.Cluster, cronJob *ostina
 			if err != nil {
 				return err
 			}
+		}
+		fmt.Fprint(p.out, answer.PodEnd(p.clock(), &pods[n]))
+	}
+	return p.former(ctx, cluster, cronJob, job, pods)
+}
+
+// former prints what the Job's workflow has kept of Pods that failed and are gone, if the Job counts more than are left.
+func (p *person) former(ctx context.Context, cluster *ask.Cluster, cronJob *ostinatov1.CronJob, name string, pods []corev1.Pod) error {
+	job, err := cluster.Job(ctx, cluster.Namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	left := map[string]bool{}
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil {
+			left[string(pod.UID)] = true
+		}
+	}
+	if int(job.Status.Failed) <= len(left) {
+		return nil
+	}
+	workflows, err := p.workflows(ctx)
+	if err != nil {
+		return err
+	}
+	kept, err := workflows.Evidence(ctx, ask.JobWorkflow(cronJob, job, cluster.Namespace, name))
+	if err != nil {
+		p.note("%d Pods that failed are gone, and the workflow could not be asked what it has kept of them: %v", int(job.Status.Failed)-len(left), err)
+		return nil
+	}
+	for _, attempt := range kept.Attempts {
+		if !left[attempt.UID] {
+			fmt.Fprint(p.out, answer.Attempt(p.clock(), attempt))
 		}
 	}
 	return nil
@@ -131,9 +169,9 @@ func (p *person) evidence(ctx context.Context, cluster *ask.Cluster, cronJob *os
 	if err != nil {
 		return fmt.Errorf("job %s/%s has no logs of Pods any more, and its workflow could not be asked: %w", cluster.Namespace, name, err)
 	}
-	p.note("This is what the workflow of Job %s has kept of its Pods that failed.", name)
+	p.note("This is what the workflow of Job %s has kept of its Pods that failed or were ended.", name)
 	if len(kept.Attempts) == 0 {
-		p.note("None has failed.")
+		p.note("There is none.")
 	}
 	for _, attempt := range kept.Attempts {
 		fmt.Fprint(p.out, answer.Attempt(p.clock(), attempt))
