@@ -5,9 +5,7 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
@@ -50,8 +48,7 @@ func (a *Activities) lastWords(ctx context.Context, owner claim.Owner) (ended []
 // says that one of them is yet to be deleted. The built-in controller may have taken their finalizer, as of every Pod whose Job is gone.
 func (a *Activities) endedWith(ctx context.Context, owner claim.Owner) (pods []*corev1.Pod, awaited bool, err error) {
 	collected := owner.Job == nil || deletesPods(owner.Job)
-	selector := labels.SelectorFromSet(labels.Set{batchv1.ControllerUidLabel: string(owner.UID)})
-	err = k8s.EachPod(ctx, a.Kubernetes, owner.Namespace, selector, podPage, func(pod *corev1.Pod) error {
+	err = k8s.EachPod(ctx, a.Kubernetes, owner.Namespace, labelled(string(owner.UID)), podPage, func(pod *corev1.Pod) error {
 		ours := claim.Decide(pod, owner) == claim.Release || claim.Watched(pod) && claim.IsControlledBy(pod, owner.Name, owner.UID)
 		if !ours || pod.Status.Phase == corev1.PodSucceeded || claim.Ended(pod) && !claim.Tracked(pod) {
 			return nil

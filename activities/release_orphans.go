@@ -71,11 +71,10 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 			return ctx.Err()
 		}
 	}
-	for _, selector := range []labels.Set{
-		{batchv1.ControllerUidLabel: request.Job.UID},
-		{names.WatchBucketLabel: names.WatchBucket(request.Job.UID)},
+	for _, selector := range []labels.Selector{
+		labelled(request.Job.UID), labels.SelectorFromSet(labels.Set{names.WatchBucketLabel: names.WatchBucket(request.Job.UID)}),
 	} {
-		if err := a.eachPod(ctx, request.Job.Namespace, labels.SelectorFromSet(selector), release); err != nil {
+		if err := a.eachPod(ctx, request.Job.Namespace, selector, release); err != nil {
 			return protocol.ReleaseOrphansResult{}, err
 		}
 	}
@@ -85,4 +84,9 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 	}
 	result.Released = released
 	return result, nil
+}
+
+// labelled selects Pods by the label with the UID of their Job.
+func labelled(uid string) labels.Selector {
+	return labels.SelectorFromSet(labels.Set{batchv1.ControllerUidLabel: uid})
 }

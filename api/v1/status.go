@@ -214,9 +214,10 @@ type RecentRun struct {
 	//
 	// +optional
 	Result string `json:"result,omitempty"`
-	// resultReason is the reason of the condition Failed of the Job, such as
-	// BackoffLimitExceeded, or Stopped. It is Replaced if another run replaced this
-	// one.
+// resultReason says why the run failed, in the words of its container, with
+	// the reason of the condition Failed of the Job in brackets, such as
+	// "exit 137 OOMKilled (BackoffLimitExceeded)", or Stopped. It is for people. It
+	// is Replaced if another run replaced this one.
 	//
 	// +optional
 	ResultReason string `json:"resultReason,omitempty"`

@@ -45,10 +45,11 @@ func (t Termination) Targets(pods []PodFact, undecided []PodName, deleting []str
 }
 
 // Recorded reports whether the Plan must be in the history before it is carried out: another plan would not take it
-// back, or it asks for logs, and nodes may not answer while a workflow task waits. The rest follows from the Job and
-// the history: a repeated workflow task wants the same again, by the same names.
+// back, it asks for logs, and nodes may not answer while a workflow task waits, or it knows what no list shows once it is carried out: how
+// Pods ended. The rest follows from the Job and the history: a repeated workflow task wants the same again, by the same names.
 func (p Plan) Recorded() bool {
-	return p.decides() || slices.ContainsFunc(p.Releases, func(release Release) bool { return release.Logs })
+	remembers := len(p.Next.Evidence)+p.Next.EvidenceOmitted > len(p.before.Evidence)+p.before.EvidenceOmitted
+	return p.decides() || remembers || slices.ContainsFunc(p.Releases, func(release Release) bool { return release.Logs })
 }
 
 // decides reports whether another plan would not take back what the Plan does.

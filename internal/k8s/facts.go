@@ -68,7 +68,9 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	if container, failure := firstFailure(pod); failure != nil {
 		fact.Container, fact.ExitCode, fact.Signal = container, failure.ExitCode, failure.Signal
 		fact.Reason, fact.Message = failure.Reason, failure.Message
-	} else if fact.Phase == corev1.PodFailed {
+	}
+	// An eviction, say, ends a container by a signal, of which the container's own reason is only that it failed.
+	if fact.Phase == corev1.PodFailed && (fact.Container == "" || pod.Status.Reason != "" && saysLittle(fact.Reason)) {
 		fact.Reason, fact.Message = pod.Status.Reason, pod.Status.Message
 	}
 	full := evidence.Of(pod.Annotations) == evidence.Full
@@ -173,6 +175,11 @@ func firstFailure(pod *corev1.Pod) (container string, failure *corev1.ContainerS
 		}
 	}
 	return container, failure
+}
+
+// saysLittle reports whether a container's reason says no more than that it failed.
+func saysLittle(reason string) bool {
+	return reason == "" || reason == "Error" || reason == "ContainerStatusUnknown"
 }
 
 func failed(state corev1.ContainerState) bool {

@@ -59,6 +59,26 @@ func imported(w *world) {
 
 func noPods(w *world) { w.api.pods = nil }
 
+// oneLeft leaves one of two Pods of the last run of orders that failed: it has no program.
+func oneLeft(w *world) {
+	left := podOf("orders-29541330", "orders-29541330-b", 128)
+	left.UID = "b"
+	ended := left.Status.ContainerStatuses[0].State.Terminated
+	ended.Reason, ended.Message = "StartError", `exec: "pg_dump": executable file not found in $PATH`
+	w.api.pods, w.api.jobs[1].Status.Failed = []corev1.Pod{left}, 2
+	w.api.logs["orders-29541330-b main"] = ""
+}
+
+// unstarted is a Pod that waits for a ConfigMap.
+func unstarted(job, name string) corev1.Pod {
+	made := podOf(job, name, 0)
+	made.Spec.NodeName, made.Status.Phase = "node", corev1.PodPending
+	made.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+		Reason: "CreateContainerConfigError", Message: `configmap "backup-config" not found`,
+	}}
+	return made
+}
+
 func away(w *world) { w.temporal.address = "127.0.0.1:1" }
 
 func answers(update string, answer any) func(*world) {
@@ -194,6 +214,9 @@ var scenes = []scene{
 	{row: "logs of Pods that are gone", given: func(w *world) { noPods(w); away(w) }, arguments: "logs orders"},
 	{row: "logs of Pods that are gone", given: noPods, arguments: "logs report --at 04:00"},
 	{row: "logs of Pods that are gone", given: noPods, arguments: "logs orders --at 07:30"},
+	{row: "logs of Pods that are gone", given: oneLeft, arguments: "logs orders"},
+	{row: "logs of Pods that are gone", given: func(w *world) { oneLeft(w); away(w) }, arguments: "logs orders"},
+	{row: "logs", given: func(w *world) { w.api.pods = []corev1.Pod{unstarted("orders-29541330", "orders-29541330-b")} }, arguments: "logs orders"},
 	{arguments: "logs report --at then"},
 	{row: "logs job/NAME", arguments: "logs job/report-xk2lp"},
 	{row: "run", arguments: "run report --by ada"},

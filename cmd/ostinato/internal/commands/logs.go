@@ -113,11 +113,8 @@ func (p *person) logs(ctx context.Context, cluster *ask.Cluster, cronJob *ostina
 // former prints what the Job's workflow has kept of Pods that failed and are gone, if the Job counts more than are left.
 func (p *person) former(ctx context.Context, cluster *ask.Cluster, cronJob *ostinatov1.CronJob, name string, pods []corev1.Pod) error {
 	job, err := cluster.Job(ctx, cluster.Namespace, name)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err != nil || job == nil {
+		return nil // The logs of what is there were printed, and the Job is gone or may not be read.
 	}
 	left := map[string]bool{}
 	for _, pod := range pods {
@@ -134,7 +131,7 @@ func (p *person) former(ctx context.Context, cluster *ask.Cluster, cronJob *osti
 	}
 	kept, err := workflows.Evidence(ctx, ask.JobWorkflow(cronJob, job, cluster.Namespace, name))
 	if err != nil {
-		p.note("%d Pods that failed are gone, and the workflow could not be asked what it has kept of them: %v", int(job.Status.Failed)-len(left), err)
+		p.note("Other Pods have failed and are gone, and the workflow could not be asked what it has kept of them: %v", err)
 		return nil
 	}
 	for _, attempt := range kept.Attempts {
