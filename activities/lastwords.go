@@ -15,8 +15,9 @@ import (
 // lastWordsTimeout bounds the look at the Pods of a Job that is gone.
 const lastWordsTimeout = 5 * time.Second
 
-// lastWords describes the newest Pods that are ended with a Job that is gone or is being deleted, and reads the ends of their logs. For
-// garbage collection to delete them it waits a moment. It never fails: what can't be read in time is missing.
+// lastWords describes the newest Pods that are ended with a Job that is gone or is being deleted, and reads the ends of
+// their logs. For garbage collection to delete them it waits a moment. It never fails: what can't be read in time is
+// missing.
 func (a *Activities) lastWords(ctx context.Context, owner claim.Owner) (ended []job.PodFact, logs []job.PodLog) {
 	ctx, cancel := context.WithTimeout(ctx, lastWordsTimeout)
 	defer cancel()
@@ -44,18 +45,23 @@ func (a *Activities) lastWords(ctx context.Context, owner claim.Owner) (ended []
 	return ended, logs
 }
 
-// endedWith returns the newest Pods of a Job that is gone or is being deleted which have failed or can run, and were not counted; awaited
-// says that one of them is yet to be deleted. The built-in controller may have taken their finalizer, as of every Pod whose Job is gone.
+// endedWith returns the newest Pods of a Job that is gone or is being deleted which have failed or can run, and were
+// not counted; awaited says that one of them is yet to be deleted. The built-in controller may have taken their
+// finalizer, as of every Pod whose Job is gone.
 func (a *Activities) endedWith(ctx context.Context, owner claim.Owner) (pods []*corev1.Pod, awaited bool, err error) {
 	collected := owner.Job == nil || deletesPods(owner.Job)
-	err = k8s.EachPod(ctx, a.Kubernetes, owner.Namespace, labelled(string(owner.UID)), podPage, func(pod *corev1.Pod) error {
-		ours := claim.Decide(pod, owner) == claim.Release || claim.Watched(pod) && claim.IsControlledBy(pod, owner.Name, owner.UID)
+	selector := labelled(string(owner.UID))
+	err = k8s.EachPod(ctx, a.Kubernetes, owner.Namespace, selector, podPage, func(pod *corev1.Pod) error {
+		controlled := claim.IsControlledBy(pod, owner.Name, owner.UID)
+		ours := claim.Decide(pod, owner) == claim.Release || claim.Watched(pod) && controlled
 		if !ours || pod.Status.Phase == corev1.PodSucceeded || claim.Ended(pod) && !claim.Tracked(pod) {
 			return nil
 		}
-		awaited = awaited || collected && !isEvidence(pod) && claim.IsControlledBy(pod, owner.Name, owner.UID)
+		awaited = awaited || collected && controlled && !isEvidence(pod)
 		pods = append(pods, pod)
-		slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+		slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
+			return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
+		})
 		pods = pods[:min(len(pods), job.MaxEnded)]
 		return nil
 	})

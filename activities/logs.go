@@ -103,7 +103,8 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 	return logs
 }
 
-// readLog returns the end of the log of a Pod, or why it is missing. The Pod decides: any writer of Temporal may have asked.
+// readLog returns the end of the log of a Pod, or why it is missing. The Pod decides: any writer of Temporal may have
+// asked.
 func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release job.Release) (lines, reason string) {
 	if reason := a.noLog(); reason != "" {
 		return "", reason
@@ -131,8 +132,8 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 }
 
 const (
-	// deleteLook and deleteLooks bound how often it is looked whether garbage collection has deleted the Pods of a Job that is gone or
-	// is being deleted.
+	// deleteLook and deleteLooks bound how often it is looked whether garbage collection has deleted the Pods of a Job
+	// that is gone or is being deleted.
 	deleteLook  = 200 * time.Millisecond
 	deleteLooks = 10
 )
@@ -163,8 +164,8 @@ func (a *Activities) noLog() string {
 	return ""
 }
 
-// isEvidence reports whether the log of a Pod is evidence: it has failed, or it is being deleted. What runs on, or has succeeded, is
-// nobody's. A delete can't be asked for through Temporal unless the Job's own state asks for it.
+// isEvidence reports whether the log of a Pod is evidence: it has failed, or it is being deleted. What runs on, or has
+// succeeded, is nobody's. A delete can't be asked for through Temporal unless the Job's own state asks for it.
 func isEvidence(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil
 }
@@ -205,8 +206,8 @@ func (a *Activities) logOf(ctx context.Context, pod *corev1.Pod) (lines, reason 
 	return "", reason
 }
 
-// end reads the end of a log. Where the lines are too long for their end to be there, it is that of the last one; where a container
-// that was restarted has said nothing yet, it is that of the one before.
+// end reads the end of a log. Where the lines are too long for their end to be there, it is that of the last one; where
+// a container that was restarted has said nothing yet, it is that of the one before.
 func (a *Activities) end(ctx context.Context, pod *corev1.Pod, source k8s.LogSource) (string, error) {
 	text, cut, err := a.tail(ctx, pod, source, a.Logs.Lines)
 	switch {
@@ -220,9 +221,11 @@ func (a *Activities) end(ctx context.Context, pod *corev1.Pod, source k8s.LogSou
 	return text, err
 }
 
-// tail reads the last lines of a container's log; cut is set when they are so long that their end is not there. A container that
-// runs, and is being ended, is followed for a moment, since it may say why.
-func (a *Activities) tail(ctx context.Context, pod *corev1.Pod, source k8s.LogSource, lines int) (text string, cut bool, err error) {
+// tail reads the last lines of a container's log; cut is set when they are so long that their end is not there. A
+// container that runs, and is being ended, is followed for a moment, since it may say why.
+func (a *Activities) tail(
+	ctx context.Context, pod *corev1.Pod, source k8s.LogSource, lines int,
+) (text string, cut bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	stream, err := a.Kubernetes.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
@@ -270,8 +273,8 @@ func missing(err error) string {
 	return clip.Message(strings.ToValidUTF8(err.Error(), "\uFFFD"))
 }
 
-// lastLines returns the end of a text as valid UTF-8 of so many lines and at most limit bytes. It begins at the start of a line,
-// unless the last line alone is longer.
+// lastLines returns the end of a text as valid UTF-8 of so many lines and at most limit bytes. It begins at the start
+// of a line, unless the last line alone is longer.
 func lastLines(text string, lines, limit int) string {
 	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\r\n")
 	if all := strings.Split(text, "\n"); len(all) > lines {

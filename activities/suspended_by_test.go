@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -64,6 +65,47 @@ func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	assert.Regexp(t, `^at [-0-9]{10}T[0-9:]{8}Z through kubectl-patch$`, said(), "although the annotations name ada")
+}
+
+// TestEachSuspensionHasAnEvent: whoever did it, by whatever way. A signal has one of its own, and a status that is written again none.
+func TestEachSuspensionHasAnEvent(t *testing.T) {
+	cronJob := helloCronJob()
+	cronJob.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "kubectl-create", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: ostinatov1.GroupVersion.String(),
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:schedule":{}}}`),
+	}}
+	s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
+	for n, step := range []struct {
+		suspend bool
+		want    string
+	}{
+		{true, `^Normal Suspended Suspended at .* through kubectl-patch$`},
+		{true, ""},
+		{false, `^Normal Resumed Resumed at .* through kubectl-patch$`},
+		{false, ""},
+		{true, `^Normal Suspended Suspended at .* through kubectl-patch$`},
+	} {
+		_, err := s.cronJobs.CronJobs(namespace).Patch(t.Context(), "hello", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, step.suspend),
+			metav1.PatchOptions{FieldManager: "kubectl-patch"})
+		assert.NoError(t, err)
+		condition := metav1.Condition{
+			Type: ostinatov1.ConditionSuspended, Status: metav1.ConditionFalse, Reason: "NotSuspended", LastTransitionTime: metav1.NewTime(scheduled),
+		}
+		if step.suspend {
+			condition.Status, condition.Reason, condition.LastTransitionTime = metav1.ConditionTrue, "Suspended", metav1.NewTime(scheduled.Add(time.Duration(n/2)*time.Minute))
+		}
+		current := s.cronJob()
+		must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{
+			CronJob: cronJobRef, Digest: schedule.SpecOf(current).Digest(), Basis: s.basis(),
+			Status: &ostinatov1.CronJobStatus{ObservedGeneration: current.Generation, Conditions: []metav1.Condition{condition}},
+		})
+		said := s.recorded()
+		if step.want == "" {
+			assert.Empty(t, said, "step %d", n)
+		} else if assert.Len(t, said, 1, "step %d", n) {
+			assert.Regexp(t, step.want, said[0])
+		}
+	}
 }
 
 // TestTheStatusNamesTheUserWhereAdmissionStampsIt, and nowhere else.

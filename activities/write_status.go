@@ -188,6 +188,7 @@ func (a *Activities) writeCronJobStatus(
 		status.Revision = planned.basis.Next(cronJob.Status)
 		stored, err := store.WriteStatus(ctx, cronJob, a.naming(cronJob, planned, *status))
 		if err == nil {
+			a.tellSuspension(cronJob, stored)
 			if len(status.Active) > 0 {
 				a.remember(stored)
 			}
@@ -213,6 +214,21 @@ func (a *Activities) naming(cronJob *ostinatov1.CronJob, planned plannedWith, st
 		status = schedule.StatusClaimed(status)
 	}
 	return new(schedule.StatusSuspendedBy(status, cronJob.Status, who))
+}
+
+// tellSuspension emits an Event when a status is the first to say that the CronJob is suspended, or is no more, and by whom, as the object
+// tells. What a signal has done has its own Event, and so has what failures have.
+func (a *Activities) tellSuspension(cronJob, stored *ostinatov1.CronJob) {
+	was, is := schedule.SuspendedSince(cronJob.Status), schedule.SuspendedSince(stored.Status)
+	who := k8s.SuspenderOf(cronJob, a.StampedUsers)
+	if was.Equal(&is) || who.Through == ledger.ThroughSignal {
+		return
+	}
+	reason := "Resumed"
+	if !is.IsZero() {
+		reason = "Suspended"
+	}
+	a.Events.on(aCronJob(cronJobReference(cronJob)), event.Normal(reason, strings.TrimSpace(reason+" "+who.String())))
 }
 
 // userOf returns the user that a signal's or update's header names; empty if the worker does not believe it.

@@ -14,8 +14,9 @@ const (
 	EndedJobDeleted = "JobDeleted"
 )
 
-// remember keeps the evidence of a Pod that failed; the oldest gives way. A rebuild that counts a Pod anew finds it. ended is the
-// reason for which a Pod that runs is ended: of the many that one reason may end a few are kept, so that what led to it stays.
+// remember keeps the evidence of a Pod that failed; the oldest gives way. A rebuild that counts a Pod anew finds it.
+// ended is the reason for which a Pod that runs is ended: of the many that one reason may end a few are kept, so that
+// what led to it stays.
 func (s *State) remember(pod Pod, ended string) {
 	if s.evidenceOf(pod.UID) != nil {
 		return
@@ -60,11 +61,14 @@ func (p *pass) refreshEvidence() {
 	}
 }
 
-// refreshed returns the attempt with what is known of its Pod now. What a Pod has said before it was ended says more than its end.
+// refreshed returns the attempt with what is known of its Pod now. What a Pod has said before it was ended says more
+// than its end.
 func (a Attempt) refreshed(fresh Attempt) Attempt {
 	fresh.Log, fresh.LogMissing, fresh.Ended = a.Log, a.LogMissing, a.Ended
-	if says := fresh.ExitCode != 0 || fresh.Reason+fresh.Message != ""; a.Ended != "" && (a.ExitCode != 0 || !says || fresh.Reason == statusUnknown) {
-		fresh.Container, fresh.ExitCode, fresh.Signal, fresh.Reason, fresh.Message = a.Container, a.ExitCode, a.Signal, a.Reason, a.Message
+	silent := fresh.ExitCode == 0 && fresh.Reason+fresh.Message == ""
+	if a.Ended != "" && (a.ExitCode != 0 || silent || fresh.Reason == statusUnknown) {
+		fresh.Container, fresh.ExitCode, fresh.Signal = a.Container, a.ExitCode, a.Signal
+		fresh.Reason, fresh.Message = a.Reason, a.Message
 	}
 	return fresh
 }
@@ -80,20 +84,21 @@ func (s State) evidenceOf(uid string) *Attempt {
 	return nil
 }
 
-// wantsLog reports whether the end of the Pod's log is still to be read: of one that has failed, or that has a node and is being
-// deleted. The activity judges that by the Pod.
+// wantsLog reports whether the end of the Pod's log is still to be read: of one that has failed, or that has a node and
+// is being deleted. The activity judges that by the Pod.
 func (s State) wantsLog(pod Pod) bool {
 	attempt := s.evidenceOf(pod.UID)
 	if attempt == nil || attempt.Log != "" || attempt.LogMissing != "" || pod.PendingFailed {
 		return false
 	}
-	// Garbage collection deletes the Pods of a Job that is being deleted. A Pod may have started without its status saying so yet.
+	// Garbage collection deletes the Pods of a Job that is being deleted. A Pod may have started without its status
+	// saying so yet.
 	ends := pod.Deleting || attempt.Ended == EndedJobDeleted
 	return pod.Phase == corev1.PodFailed || ends && (pod.Phase != corev1.PodPending || pod.Node != "")
 }
 
-// EndedWith returns the State with the evidence of Pods that were ended with the Job, as an activity has found them. What no activity
-// finds is left out.
+// EndedWith returns the State with the evidence of Pods that were ended with the Job, as an activity has found them.
+// What no activity finds is left out.
 func (s State) EndedWith(pods []PodFact, logs []PodLog) State {
 	if len(pods) > MaxEnded || ValidateFacts(pods) != nil {
 		return s

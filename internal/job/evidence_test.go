@@ -97,8 +97,8 @@ func TestHowAPodThatIsEndedEndsIsRememberedToo(t *testing.T) {
 	equal(t, "conditions", conditionsOf(*plan.Status), []string{"FailureTarget/DeadlineExceeded", "Failed/DeadlineExceeded"})
 }
 
-// TestWhatAPodHasSaidBeforeItWasEndedStays: the node knows nothing of a container that has never started, and a program that is restarted
-// again and again fails by the signal that ends it in the end.
+// TestWhatAPodHasSaidBeforeItWasEndedStays: the node knows nothing of a container that has never started, and a program
+// that is restarted again and again fails by the signal that ends it in the end.
 func TestWhatAPodHasSaidBeforeItWasEndedStays(t *testing.T) {
 	for name, test := range map[string]struct{ before, after, want job.PodFact }{
 		"a node that knows nothing": {

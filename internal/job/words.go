@@ -16,8 +16,8 @@ import (
 // maxWords bounds what a container has said, so that how it ended and the Job controller's word fit beside it.
 const maxWords = 120
 
-// Words say in one line how the attempt ended, by what its container has said: "exit 137 OOMKilled: loading the file". They are for
-// people; nothing is decided from them. They are empty where nothing is known.
+// Words say in one line how the attempt ended, by what its container has said: "exit 137 OOMKilled: loading the file".
+// They are for people; nothing is decided from them. They are empty where nothing is known.
 func (a Attempt) Words() string {
 	var how []string
 	if a.Ended == EndedPodDeleted {
@@ -30,7 +30,8 @@ func (a Attempt) Words() string {
 		how = append(how, fmt.Sprintf("signal %d", a.Signal))
 	}
 	// Error says no more than the exit code, and ConfigError less than the message.
-	if a.Reason != "Error" && a.Reason != "Completed" && (a.Message == "" || !slices.Contains(pendingReasons, PendingReason(a.Reason))) {
+	told := a.Message != "" && slices.Contains(pendingReasons, PendingReason(a.Reason))
+	if a.Reason != "Error" && a.Reason != "Completed" && !told {
 		how = append(how, a.Reason)
 	}
 	ended := strings.TrimSuffix(strings.TrimSpace(strings.Join(how, " ")), ",")
@@ -96,7 +97,8 @@ func (p *pass) why(reason, message string) string {
 
 // byPods are the reasons of a Failed Job that follow from how Pods ended.
 var byPods = []string{
-	batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonPodFailurePolicy, batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonFailedIndexes,
+	batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonPodFailurePolicy,
+	batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonFailedIndexes,
 }
 
 // tells returns the newest attempt that matches; the zero one if there is none.

@@ -5,12 +5,14 @@ import corev1 "k8s.io/api/core/v1"
 // LogSource is the container of a Pod whose log says most about the Pod's end.
 type LogSource struct {
 	Container string
-	// Runs: it has not ended. Restarted: it ran before, so that there is a log of that run too, which is the one of Previous.
+	// Runs: it has not ended. Restarted: it ran before, so that there is a log of that run too, which is the one of
+	// Previous.
 	Runs, Restarted, Previous bool
 }
 
-// LogSourceOf returns the container that failed first, or else one that runs, app containers before init containers, or else one that
-// has ended. Where none is known to have started it is the first: the Pod's status may be behind the node.
+// LogSourceOf returns the container that failed first, or else one that runs, app containers before init containers, or
+// else one that has ended. Where none is known to have started it is the first: the Pod's status may be behind the
+// node.
 func LogSourceOf(pod *corev1.Pod) (source LogSource) {
 	if len(pod.Spec.Containers) > 0 {
 		source.Container = pod.Spec.Containers[0].Name
@@ -29,7 +31,9 @@ func LogSourceOf(pod *corev1.Pod) (source LogSource) {
 		}
 		if here > rank {
 			rank = here
-			source = LogSource{Container: status.Name, Runs: status.State.Running != nil, Restarted: status.LastTerminationState.Terminated != nil}
+			source = LogSource{
+				Container: status.Name, Runs: status.State.Running != nil, Restarted: status.LastTerminationState.Terminated != nil,
+			}
 		}
 	}
 	return source

@@ -217,6 +217,14 @@ func (s Suspender) claimedIn(was string) bool {
 	return isClaim && strings.HasSuffix(was, " ("+claim)
 }
 
+// SuspendedSince returns since when a status says that the CronJob is suspended; zero if it does not.
+func SuspendedSince(status ostinatov1.CronJobStatus) metav1.Time {
+	if condition := firstOf(status.Conditions, isSuspended); condition != nil {
+		return condition.LastTransitionTime
+	}
+	return metav1.Time{}
+}
+
 func isSuspended(condition metav1.Condition) bool {
 	return condition.Type == ostinatov1.ConditionSuspended && condition.Status == metav1.ConditionTrue
 }

@@ -22,7 +22,8 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// patience is how long a run may take to end: forty of them share a machine and a node that starts few containers at a time.
+// patience is how long a run may take to end: forty of them share a machine and a node that starts few containers at a
+// time.
 const patience = 6 * time.Minute
 
 // said is the last line of each log.
@@ -33,35 +34,72 @@ type end struct {
 	job []harness.JobOption
 	// act ends what runs, once a container of its Pod has said what it says.
 	act func(t *testing.T, pod *corev1.Pod, owner *batchv1.Job)
-	// why is a pattern of what the result, or else the attempt, says. log is the last line that is kept of the log; "-" for none, "?"
-	// for none where noLog matches the reason. ended is why the attempt was ended, or one of several reasons.
+	// why is a pattern of what the result, or else the attempt, says. log is the last line that is kept of the log; "-"
+	// for none, "?" for none where noLog matches the reason. ended is why the attempt was ended, or one of several
+	// reasons.
 	why, log, noLog, ended string
 }
 
 // ends are the ways. What ends by itself has one attempt, unless it says otherwise.
 var ends = map[string]end{
-	"exit 1":                       {job: script("exit 1"), why: `^exit 1: waiting for the lock \(BackoffLimitExceeded\)$`},
-	"exit 2":                       {job: script("exit 2"), why: `^exit 2: waiting for the lock \(BackoffLimitExceeded\)$`},
-	"exit 3, silently":             {job: silent("exit 3"), why: `^exit 3 \(BackoffLimitExceeded\)$`, log: "-"},
-	"exit 127 of a shell":          {job: script("no-such-program"), why: `^exit 127: .*no-such-program.* \(BackoffLimitExceeded\)$`, log: "no-such-program"},
-	"exit 137 of its own":          {job: script("exit 137"), why: `^exit 137: waiting`},
-	"exit 139, as of a signal":     {job: script("exit 139"), why: `^exit 139: waiting`},
-	"exit 255":                     {job: script("exit 255"), why: `^exit 255: waiting`},
-	"a termination message":        {job: script("echo out of stock > /dev/termination-log; exit 4"), why: `^exit 4: out of stock \(BackoffLimitExceeded\)$`},
-	"a program that is missing":    {job: command("pg_dump"), why: `^exit 128 (StartError|ContainerCannotRun): .*pg_dump.*not found.* \(Back`, log: "-"},
-	"a program that is no program": {job: command("/etc/hostname"), why: `^exit 128 (StartError|ContainerCannotRun): .*permission denied.* \(Back`, log: "-"},
+	"exit 1": {
+		job: script("exit 1"),
+		why: `^exit 1: waiting for the lock \(BackoffLimitExceeded\)$`,
+	},
+	"exit 2": {
+		job: script("exit 2"),
+		why: `^exit 2: waiting for the lock \(BackoffLimitExceeded\)$`,
+	},
+	"exit 3, silently": {job: silent("exit 3"), why: `^exit 3 \(BackoffLimitExceeded\)$`, log: "-"},
+	"exit 127 of a shell": {
+		job: script("no-such-program"),
+		why: `^exit 127: .*no-such-program.* \(BackoffLimitExceeded\)$`, log: "no-such-program",
+	},
+	"exit 137 of its own":      {job: script("exit 137"), why: `^exit 137: waiting`},
+	"exit 139, as of a signal": {job: script("exit 139"), why: `^exit 139: waiting`},
+	"exit 255":                 {job: script("exit 255"), why: `^exit 255: waiting`},
+	"a termination message": {
+		job: script("echo out of stock > /dev/termination-log; exit 4"),
+		why: `^exit 4: out of stock \(BackoffLimitExceeded\)$`,
+	},
+	"a program that is missing": {
+		job: command("pg_dump"),
+		why: `^exit 128 (StartError|ContainerCannotRun): .*pg_dump.*not found.* \(Back`, log: "-",
+	},
+	"a program that is no program": {
+		job: command("/etc/hostname"),
+		why: `^exit 128 (StartError|ContainerCannotRun): .*permission denied.* \(Back`, log: "-",
+	},
 	"out of memory": {
 		job: with(script("x=x; while true; do x=$x$x; done"), container(func(c *corev1.Container) {
 			c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: quantity("40Mi")}
 		})),
 		why: `^exit 137 OOMKilled: waiting for the lock \(BackoffLimitExceeded\)$`,
 	},
-	"in an init container":       {job: with(script("exit 0"), initContainer("migrate", "echo migrating; exit 5", false)), why: `^exit 5: migrating \(Back`, log: "migrating"},
-	"beside a sidecar":           {job: with(script("exit 6"), initContainer("proxy", hangs, true)), why: `^exit 6: waiting`},
-	"in the second container":    {job: with(script("exit 0"), secondContainer("echo pushing; exit 7")), why: `^exit 7: pushing \(Back`, log: "pushing"},
-	"after restarts in place":    {job: with(script("exit 8"), harness.RestartPolicy(corev1.RestartPolicyOnFailure), harness.BackoffLimit(1)), why: `^exit 8: waiting`, ended: "BackoffLimitExceeded"},
-	"by the Pod's own deadline":  {job: with(script(hangs), template(func(pod *corev1.PodSpec) { pod.ActiveDeadlineSeconds = ptr.To(int64(4)) })), why: `^exit 143 DeadlineExceeded: Pod was active on the node longer .*\(Back`},
-	"evicted for what it writes": {job: with(script("while true; do echo 0123456789012345678901234567890123456789 >> /scratch/file; done"), scratch), why: `^(exit [0-9]+ )?Evicted: Usage of EmptyDir volume "scratch" exceeds the limit .*\(Back`, log: "?", noLog: "none any more"},
+	"in an init container": {
+		job: with(script("exit 0"), initContainer("migrate", "echo migrating; exit 5", false)),
+		why: `^exit 5: migrating \(Back`, log: "migrating",
+	},
+	"beside a sidecar": {
+		job: with(script("exit 6"), initContainer("proxy", hangs, true)),
+		why: `^exit 6: waiting`,
+	},
+	"in the second container": {
+		job: with(script("exit 0"), secondContainer("echo pushing; exit 7")),
+		why: `^exit 7: pushing \(Back`, log: "pushing",
+	},
+	"after restarts in place": {
+		job: with(script("exit 8"), harness.RestartPolicy(corev1.RestartPolicyOnFailure), harness.BackoffLimit(1)),
+		why: `^exit 8: waiting`, ended: "BackoffLimitExceeded",
+	},
+	"by the Pod's own deadline": {
+		job: with(script(hangs), template(func(pod *corev1.PodSpec) { pod.ActiveDeadlineSeconds = ptr.To(int64(4)) })),
+		why: `^exit 143 DeadlineExceeded: Pod was active on the node longer .*\(Back`,
+	},
+	"evicted for what it writes": {
+		job: with(script("while true; do echo 0123456789012345678901234567890123456789 >> /scratch/file; done"), scratch),
+		why: `^(exit [0-9]+ )?Evicted: Usage of EmptyDir volume "scratch" exceeds the limit .*\(Back`, log: "?", noLog: "none any more",
+	},
 
 	"by a rule that fails the Job": {
 		job: with(script("exit 42"), harness.PodFailurePolicy(harness.OnExitCodes(batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyOnExitCodesOpIn, 42)), harness.BackoffLimit(6)),
@@ -82,27 +120,90 @@ var ends = map[string]end{
 		why: `^exit 44: waiting for the lock \((MaxFailedIndexesExceeded|FailedIndexes)\)$`,
 	},
 
-	"by a deadline":                        {job: with(script(hangs), deadline), why: `^DeadlineExceeded after 12s: waiting for the lock$`, ended: "DeadlineExceeded"},
-	"by a deadline, in an init container":  {job: with(script("exit 0"), initContainer("wait", "echo waiting for the lock; "+hangs, false), deadline), why: `^DeadlineExceeded after 12s: waiting`, ended: "DeadlineExceeded"},
-	"by a deadline, beside a sidecar":      {job: with(script(hangs), initContainer("proxy", hangs, true), deadline), why: `^DeadlineExceeded after 12s: waiting`, ended: "DeadlineExceeded"},
-	"by a deadline, restarted":             {job: with(script("exit 1"), harness.RestartPolicy(corev1.RestartPolicyOnFailure), harness.BackoffLimit(100), deadline), why: `^DeadlineExceeded after 12s: waiting`, ended: "DeadlineExceeded"},
-	"by a deadline, without a grace":       {job: with(script(hangs), grace(0), deadline), why: `^DeadlineExceeded after 12s`, ended: "DeadlineExceeded", log: "?", noLog: "grace period of 0"},
-	"by a deadline, without its ConfigMap": {job: with(script(hangs), configMap, deadline), why: `^DeadlineExceeded after 12s: CreateContainerConfigError: configmap "no-such" not found$`, ended: "DeadlineExceeded", log: "-"},
-	"by a deadline, without a node":        {job: with(script(hangs), nowhere, deadline), why: `^DeadlineExceeded after 12s: Unschedulable: .*node`, ended: "DeadlineExceeded", log: "-"},
-	"by a deadline, its node being away":   {job: with(script(hangs), template(func(pod *corev1.PodSpec) { pod.NodeName = "no-such-node" }), deadline), why: `^DeadlineExceeded after 12s: node no-such-node has not reported`, ended: "DeadlineExceeded", log: "-"},
+	"by a deadline": {
+		job: with(script(hangs), deadline),
+		why: `^DeadlineExceeded after 12s: waiting for the lock$`, ended: "DeadlineExceeded",
+	},
+	"by a deadline, in an init container": {
+		job: with(script("exit 0"), initContainer("wait", "echo waiting for the lock; "+hangs, false), deadline),
+		why: `^DeadlineExceeded after 12s: waiting`, ended: "DeadlineExceeded",
+	},
+	"by a deadline, beside a sidecar": {
+		job: with(script(hangs), initContainer("proxy", hangs, true), deadline),
+		why: `^DeadlineExceeded after 12s: waiting`, ended: "DeadlineExceeded",
+	},
+	"by a deadline, restarted": {
+		job: with(script("exit 1"), harness.RestartPolicy(corev1.RestartPolicyOnFailure), harness.BackoffLimit(100), deadline),
+		why: `^DeadlineExceeded after 12s: waiting`, ended: "DeadlineExceeded",
+	},
+	"by a deadline, without a grace": {
+		job: with(script(hangs), grace(0), deadline),
+		why: `^DeadlineExceeded after 12s`, ended: "DeadlineExceeded", log: "?", noLog: "grace period of 0",
+	},
+	"by a deadline, without its ConfigMap": {
+		job: with(script(hangs), configMap, deadline),
+		why: `^DeadlineExceeded after 12s: CreateContainerConfigError: configmap "no-such" not found$`, ended: "DeadlineExceeded", log: "-",
+	},
+	"by a deadline, without a node": {
+		job: with(script(hangs), nowhere, deadline),
+		why: `^DeadlineExceeded after 12s: Unschedulable: .*node`, ended: "DeadlineExceeded", log: "-",
+	},
+	"by a deadline, its node being away": {
+		job: with(script(hangs), template(func(pod *corev1.PodSpec) { pod.NodeName = "no-such-node" }), deadline),
+		why: `^DeadlineExceeded after 12s: node no-such-node has not reported`, ended: "DeadlineExceeded", log: "-",
+	},
 
-	"unstarted, without its ConfigMap": {job: with(script(hangs), configMap, pendingDeadline), why: `^CreateContainerConfigError: configmap "no-such" not found \(Back`, ended: "PendingDeadlineExceeded", log: "-"},
-	"unstarted, without its Secret":    {job: with(script(hangs), secretVolume, pendingDeadline), why: `ContainerCreating.* \(Back`, ended: "PendingDeadlineExceeded", log: "-"},
-	"unstarted, without its image":     {job: with(script(hangs), image("busybox:no-such-tag"), pendingDeadline), why: `(ErrImageNeverPull|ErrImagePull|ImagePullBackOff).* \(Back`, ended: "PendingDeadlineExceeded", log: "-"},
-	"unstarted, its image misnamed":    {job: with(script(hangs), image("Busy Box"), pendingDeadline), why: `InvalidImageName.* \(Back`, ended: "PendingDeadlineExceeded", log: "-"},
-	"unstarted, without a node":        {job: with(script(hangs), nowhere, pendingDeadline), why: `Unschedulable.* \(Back`, ended: "PendingDeadlineExceeded", log: "-"},
+	"unstarted, without its ConfigMap": {
+		job: with(script(hangs), configMap, pendingDeadline),
+		why: `^CreateContainerConfigError: configmap "no-such" not found \(Back`, ended: "PendingDeadlineExceeded", log: "-",
+	},
+	"unstarted, without its Secret": {
+		job: with(script(hangs), secretVolume, pendingDeadline),
+		why: `ContainerCreating.* \(Back`, ended: "PendingDeadlineExceeded", log: "-",
+	},
+	"unstarted, without its image": {
+		job: with(script(hangs), image("busybox:no-such-tag"), pendingDeadline),
+		why: `(ErrImageNeverPull|ErrImagePull|ImagePullBackOff).* \(Back`, ended: "PendingDeadlineExceeded", log: "-",
+	},
+	"unstarted, its image misnamed": {
+		job: with(script(hangs), image("Busy Box"), pendingDeadline),
+		why: `InvalidImageName.* \(Back`, ended: "PendingDeadlineExceeded", log: "-",
+	},
+	"unstarted, without a node": {
+		job: with(script(hangs), nowhere, pendingDeadline),
+		why: `Unschedulable.* \(Back`, ended: "PendingDeadlineExceeded", log: "-",
+	},
 
-	"its Pod deleted":                   {job: script(hangs), act: deletePod(nil), why: `^Pod deleted, exit 143: waiting for the lock \(Back`, ended: job.EndedPodDeleted},
-	"its Pod deleted by force":          {job: script(hangs), act: deletePod(ptr.To(int64(0))), why: `^Pod deleted`, ended: job.EndedPodDeleted, log: "?", noLog: "grace period of 0"},
-	"its Pod evicted by the API":        {job: script(hangs), act: evict, why: `^Pod deleted, exit 143: waiting for the lock \(Back`, ended: job.EndedPodDeleted},
-	"its Pod deleted and waited for":    {job: with(script(hangs), harness.PodReplacementPolicy(batchv1.Failed)), act: deletePod(nil), why: `exit 143: waiting for the lock \(Back`, log: "?", noLog: "none any more"},
-	"its Job deleted":                   {job: script(hangs), act: deleteJob(metav1.DeletePropagationBackground), why: `waiting for the lock$`, ended: job.EndedJobDeleted},
-	"its Job deleted in the foreground": {job: script(hangs), act: deleteJob(metav1.DeletePropagationForeground), why: `exit 143: waiting for the lock`, ended: "JobDeleted|PodDeleted"},
+	"its Pod deleted": {
+		job: script(hangs),
+		act: deletePod(nil),
+		why: `^Pod deleted, exit 143: waiting for the lock \(Back`, ended: job.EndedPodDeleted,
+	},
+	"its Pod deleted by force": {
+		job: script(hangs),
+		act: deletePod(ptr.To(int64(0))),
+		why: `^Pod deleted`, ended: job.EndedPodDeleted, log: "?", noLog: "grace period of 0",
+	},
+	"its Pod evicted by the API": {
+		job: script(hangs),
+		act: evict,
+		why: `^Pod deleted, exit 143: waiting for the lock \(Back`, ended: job.EndedPodDeleted,
+	},
+	"its Pod deleted and waited for": {
+		job: with(script(hangs), harness.PodReplacementPolicy(batchv1.Failed)),
+		act: deletePod(nil),
+		why: `exit 143: waiting for the lock \(Back`, log: "?", noLog: "none any more",
+	},
+	"its Job deleted": {
+		job: script(hangs),
+		act: deleteJob(metav1.DeletePropagationBackground),
+		why: `waiting for the lock$`, ended: job.EndedJobDeleted,
+	},
+	"its Job deleted in the foreground": {
+		job: script(hangs),
+		act: deleteJob(metav1.DeletePropagationForeground),
+		why: `exit 143: waiting for the lock`, ended: "JobDeleted|PodDeleted",
+	},
 }
 
 // TestEveryEndLeavesEvidence: forty ways, each in the container's words.
@@ -144,7 +245,8 @@ func TestASuccessLeavesNoEvidence(t *testing.T) {
 	}
 }
 
-// turns are the runs that end at a time: a busy node starts containers late, and its deadlines find nothing that has begun.
+// turns are the runs that end at a time: a busy node starts containers late, and its deadlines find nothing that has
+// begun.
 var turns = make(chan struct{}, 6)
 
 // inTurn waits for a turn, and returns what gives it back.

@@ -1,5 +1,5 @@
-// Package evidence lets runs end on a real node in as many ways as there are, and reads what is left of each: why it failed in the words
-// of its container, and the end of its log.
+// Package evidence lets runs end on a real node in as many ways as there are, and reads what is left of each: why it
+// failed in the words of its container, and the end of its log.
 package evidence
 
 import (

@@ -10,7 +10,8 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// Attempt shows what a workflow has kept of a Pod that failed or was ended: how its container ended, and the last lines of its log.
+// Attempt shows what a workflow has kept of a Pod that failed or was ended: how its container ended, and the last lines
+// of its log.
 func Attempt(clock Clock, attempt job.Attempt) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "==> %s", Printable(attempt.Pod))
@@ -51,8 +52,8 @@ func ended(clock Clock, attempt job.Attempt) string {
 	return fmt.Sprintf("(ended: %s)\n", Printable(strings.Join(how, ", ")))
 }
 
-// LogSources are the containers of a Pod that have a log: those that have started, init containers only if they have not succeeded. A Pod
-// without statuses may have a log of each of its containers.
+// LogSources are the containers of a Pod that have a log: those that have started, init containers only if they have
+// not succeeded. A Pod without statuses may have a log of each of its containers.
 func LogSources(pod *corev1.Pod) (names []string) {
 	for _, status := range pod.Status.InitContainerStatuses {
 		if ended := status.State.Terminated; hasStarted(status) && (ended == nil || ended.ExitCode != 0) {
