@@ -230,7 +230,8 @@ func TestAWordAboutAJobWithoutANameHoldsUpNoCronJob(t *testing.T) {
 	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
 }
 
-// TestTheLogOfAPodThatRunsOrHasSucceededIsNobodys: only the end of a Pod that has failed is evidence.
+// TestTheLogOfAPodThatRunsOrHasSucceededIsNobodys: only the end of a Pod that has failed, or is being deleted, is evidence. Neither a
+// release nor the word that the Job is gone reads another.
 func TestTheLogOfAPodThatRunsOrHasSucceededIsNobodys(t *testing.T) {
 	namespace := stack.Namespace(t)
 	ours := stack.CreateJob(t, namespace, "ours", harness.JobSpec(harness.Indexed(2), harness.HoldIndex(0), harness.RunSeconds(1)))
@@ -255,4 +256,11 @@ func TestTheLogOfAPodThatRunsOrHasSucceededIsNobodys(t *testing.T) {
 			}
 		})
 	}
+	t.Run("as of a Job that is gone", func(t *testing.T) {
+		request := protocol.ReleaseOrphansRequest{Job: referenceTo(ours), Evidence: true}
+		given := attacker.askAs(t, asking.Own(protocol.JobRequest{Job: referenceTo(ours)}), protocol.ReleaseOrphansActivity, request)
+		if result := tells[protocol.ReleaseOrphansResult](t, given); result.Released > 0 || result.Ended != nil || result.Logs != nil {
+			t.Errorf("result %+v", result)
+		}
+	})
 }
