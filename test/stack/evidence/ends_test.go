@@ -52,7 +52,7 @@ var ends = map[string]end{
 	},
 	"exit 3, silently": {job: silent("exit 3"), why: `^exit 3 \(BackoffLimitExceeded\)$`, log: "-"},
 	"exit 127 of a shell": {
-		job: script("no-such-program"),
+		job: silent("no-such-program"),
 		why: `^exit 127: .*no-such-program.* \(BackoffLimitExceeded\)$`, log: "no-such-program",
 	},
 	"exit 137 of its own":      {job: script("exit 137"), why: `^exit 137: waiting`},
