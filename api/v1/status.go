@@ -214,7 +214,7 @@ type RecentRun struct {
 	//
 	// +optional
 	Result string `json:"result,omitempty"`
-// resultReason says why the run failed, in the words of its container, with
+	// resultReason says why the run failed, in the words of its container, with
 	// the reason of the condition Failed of the Job in brackets, such as
 	// "exit 137 OOMKilled (BackoffLimitExceeded)", or Stopped. It is for people. It
 	// is Replaced if another run replaced this one.
