@@ -90,8 +90,9 @@ func (a *Activities) plannedCronJob(
 	if request.Status != nil {
 		if known, ok := a.cronJobCache.Get(knownCronJob{reference, planned.digest}); ok && !request.Judge {
 			remembered := known.(*ostinatov1.CronJob)
-			// It does not tell who has suspended it since.
-			if !planned.basis.Overtakes(remembered.Status) && !schedule.Suspends(*request.Status, remembered.Status) {
+			was, is := schedule.SuspendedSince(remembered.Status), schedule.SuspendedSince(*request.Status)
+			// It does not tell who has suspended or resumed it since.
+			if !planned.basis.Overtakes(remembered.Status) && was.Equal(&is) {
 				return remembered, protocol.Answer{}, nil
 			}
 		}
@@ -224,11 +225,11 @@ func (a *Activities) tellSuspension(cronJob, stored *ostinatov1.CronJob) {
 	if was.Equal(&is) || who.Through == ledger.ThroughSignal {
 		return
 	}
-	reason := "Resumed"
+	told := event.Normal("Resumed", strings.TrimSpace("Resumed "+who.String()))
 	if !is.IsZero() {
-		reason = "Suspended"
+		told = event.Normal("Suspended", strings.TrimSpace("Suspended "+who.String()))
 	}
-	a.Events.on(aCronJob(cronJobReference(cronJob)), event.Normal(reason, strings.TrimSpace(reason+" "+who.String())))
+	a.Events.on(aCronJob(cronJobReference(cronJob)), told)
 }
 
 // userOf returns the user that a signal's or update's header names; empty if the worker does not believe it.

@@ -201,12 +201,6 @@ func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ost
 	return status
 }
 
-// Suspends reports whether a status is the first that tells of a suspension.
-func Suspends(status, read ostinatov1.CronJobStatus) bool {
-	is, was := firstOf(status.Conditions, isSuspended), firstOf(read.Conditions, isSuspended)
-	return is != nil && (was == nil || !was.LastTransitionTime.Equal(&is.LastTransitionTime))
-}
-
 // claimedIn reports whether a status says that a user, whom the suspender does not tell, has claimed the suspender's name.
 func (s Suspender) claimedIn(was string) bool {
 	if s.User != "" {
