@@ -66,7 +66,7 @@ func TestWhatStatusSaysOfARunThatDoesNotEnd(t *testing.T) {
 		"it holds one back for a moment": {[]ostinatov1.RecentRun{
 			{ScheduledTime: stamp(at(9, 30)), Outcome: string(ledger.Queued), Reason: ledger.ReasonJobAlreadyActive},
 		}, func(c *ostinatov1.CronJob) { c.Status.Queued = 1 }, []string{
-			"Waiting: 1 runs wait for others to end: Job report-1, active for 30m",
+			"Waiting: Job report-1, active for 30m; 1 run waits for others to end: ostinato runs report",
 		}},
 		"it keeps others from starting, and holds one back": {[]ostinatov1.RecentRun{
 			{ScheduledTime: stamp(at(9, 30)), Outcome: string(ledger.Queued), Reason: ledger.ReasonJobAlreadyActive}, overlaps(at(9, 1), at(9, 29)),
@@ -82,7 +82,7 @@ func TestWhatStatusSaysOfARunThatDoesNotEnd(t *testing.T) {
 		"one more may start":         {[]ostinatov1.RecentRun{skips}, func(c *ostinatov1.CronJob) { c.Spec.MaxConcurrent = ptr.To[int32](2) }, nil},
 		"others wait for it": {nil, func(c *ostinatov1.CronJob) {
 			c.Spec.ConcurrencyPolicy, c.Status.Queued, c.Spec.Schedule = ostinatov1.QueueConcurrent, 3, "0 * * * *"
-		}, []string{"Waiting: 3 runs wait for others to end: Job report-1, active for 30m"}},
+		}, []string{"Waiting: Job report-1, active for 30m; 3 runs wait for others to end: ostinato runs report"}},
 		"it takes longer than is expected": {nil, func(c *ostinatov1.CronJob) {
 			c.Spec.ExpectedDurationSeconds, c.Spec.ConcurrencyPolicy = ptr.To[int64](600), batchv1.AllowConcurrent
 		}, []string{"Long: Job report-1, active for 30m, where 10m is expected"}},
