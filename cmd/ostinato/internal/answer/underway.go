@@ -105,8 +105,8 @@ func end(row ostinatov1.RecentRun) time.Time {
 
 // freed says how to make room for another run.
 func (u underWay) freed(cronJob *ostinatov1.CronJob) string {
-	return fmt.Sprintf("Another run would wait behind it. Its words: ostinato logs %s --run %s. To end it: kubectl -n %s delete job %s",
-		cronJob.Name, u.Job, cronJob.Namespace, u.Job)
+	return fmt.Sprintf("Another run would wait behind it. Its words: ostinato logs %s --run %s. To end it: ostinato stop %s -n %s",
+		cronJob.Name, u.Job, u.Job, cronJob.Namespace)
 }
 
 // stuck is the run that is stuck; ok is false if none is.
