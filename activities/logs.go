@@ -164,8 +164,8 @@ func (a *Activities) noLog() string {
 	return ""
 }
 
-// isEvidence reports whether the log of a Pod is evidence: it has failed, or it is being deleted. What runs on, or has
-// succeeded, is nobody's. A delete can't be asked for through Temporal unless the Job's own state asks for it.
+// isEvidence reports whether the log of a Pod is evidence: it has failed, or it is being deleted. The log of a Pod that
+// runs on or has succeeded is not read. A delete can't be asked for through Temporal unless the Job's own state asks for it.
 func isEvidence(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil
 }

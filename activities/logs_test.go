@@ -99,7 +99,7 @@ func (s *stage) track(releases ...job.Release) {
 	}
 }
 
-// TestTheLogOfAPodIsReadOnceAndOnlyWhenItIsEvidence: anybody who may write to Temporal may ask for a release. The Pod decides, and
+// TestTheLogOfAPodIsReadOnceAndOnlyWhenItIsEvidence: a writer of Temporal may ask for a release. The Pod decides, and
 // nothing that the request says.
 func TestTheLogOfAPodIsReadOnceAndOnlyWhenItIsEvidence(t *testing.T) {
 	running := func() podBuilder {

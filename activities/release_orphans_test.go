@@ -122,7 +122,7 @@ func TestWhatIsEndedWithItsJobSaysSo(t *testing.T) {
 		"it was counted":                    {pod: helloPod("a", corev1.PodFailed).Deleting().Released()},
 		"its Job lives":                     {owner: helloJob(), pod: running().Deleting()},
 		"it is another Job's":               {pod: running().Deleting().Of(otherJob())},
-		"it names the Job, and is nobody's": {pod: running().Deleting().Uncontrolled().MadeElsewhere().Unseen()},
+		"it names the Job, and has no controller": {pod: running().Deleting().Uncontrolled().MadeElsewhere().Unseen()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := []runtime.Object{test.pod.Pod}

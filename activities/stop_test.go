@@ -161,7 +161,7 @@ func ofTemplate(value string) *batchv1.Job {
 	return owner
 }
 
-// No Pod is made of a Job that is stopped, whoever asks.
+// A stopped Job gets no Pod, even if a forged request asks for one.
 func TestNoPodIsMadeOfAStoppedJob(t *testing.T) {
 	s := asMade(t, stoppedAs(""))
 	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})

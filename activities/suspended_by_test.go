@@ -67,7 +67,7 @@ func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
 	assert.Regexp(t, `^at [-0-9]{10}T[0-9:]{8}Z through kubectl-patch$`, said(), "although the annotations name ada")
 }
 
-// TestEachSuspensionHasAnEvent: whoever did it, by whatever way. A signal has one of its own, and a status that is written again none.
+// TestEachSuspensionHasAnEvent: by kubectl, Git or the command. A signal has an Event of its own. A status that is written again has none.
 func TestEachSuspensionHasAnEvent(t *testing.T) {
 	cronJob := helloCronJob()
 	cronJob.ManagedFields = []metav1.ManagedFieldsEntry{{
