@@ -112,16 +112,16 @@ func TestWhatIsEndedWithItsJobSaysSo(t *testing.T) {
 		collected bool
 		want      answers
 	}{
-		"it is deleted with its Job":        {pod: running().Deleting(), want: answers{"a-uid": "last words"}},
-		"garbage collection comes later":    {pod: running(), collected: true, want: answers{"a-uid": "last words"}},
-		"garbage collection does not come":  {pod: running(), want: answers{"a-uid": "the Pod has not failed"}},
-		"it failed just now":                {pod: helloPod("a", corev1.PodFailed), want: answers{"a-uid": "last words"}},
-		"its Job is being deleted":          {owner: deleted, pod: running().Deleting(), want: answers{"a-uid": "last words"}},
-		"it succeeded":                      {pod: helloPod("a", corev1.PodSucceeded).Deleting()},
-		"the built-in controller was first": {pod: running().Deleting().Released(), want: answers{"a-uid": "last words"}},
-		"it was counted":                    {pod: helloPod("a", corev1.PodFailed).Deleting().Released()},
-		"its Job lives":                     {owner: helloJob(), pod: running().Deleting()},
-		"it is another Job's":               {pod: running().Deleting().Of(otherJob())},
+		"it is deleted with its Job":              {pod: running().Deleting(), want: answers{"a-uid": "last words"}},
+		"garbage collection comes later":          {pod: running(), collected: true, want: answers{"a-uid": "last words"}},
+		"garbage collection does not come":        {pod: running(), want: answers{"a-uid": "the Pod has not failed"}},
+		"it failed just now":                      {pod: helloPod("a", corev1.PodFailed), want: answers{"a-uid": "last words"}},
+		"its Job is being deleted":                {owner: deleted, pod: running().Deleting(), want: answers{"a-uid": "last words"}},
+		"it succeeded":                            {pod: helloPod("a", corev1.PodSucceeded).Deleting()},
+		"the built-in controller was first":       {pod: running().Deleting().Released(), want: answers{"a-uid": "last words"}},
+		"it was counted":                          {pod: helloPod("a", corev1.PodFailed).Deleting().Released()},
+		"its Job lives":                           {owner: helloJob(), pod: running().Deleting()},
+		"it is another Job's":                     {pod: running().Deleting().Of(otherJob())},
 		"it names the Job, and has no controller": {pod: running().Deleting().Uncontrolled().MadeElsewhere().Unseen()},
 	} {
 		t.Run(name, func(t *testing.T) {
