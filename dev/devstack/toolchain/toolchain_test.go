@@ -45,7 +45,7 @@ func TestEveryToolCanBeFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, set := range [][]string{ControlPlane, KwokNode, RealNode, Network, Clients, Lint, Monitoring, Drawing, Images, Installing, Vulnerabilities, Conformance} {
+	for _, set := range [][]string{ControlPlane, KwokNode, RealNode, Network, Clients, Lint, Monitoring, Drawing, Images, Installing, InstallingByHelm3, Vulnerabilities, Conformance} {
 		found, err := lookUp(set)
 		if err != nil {
 			t.Fatal(err)

@@ -32,6 +32,8 @@ var (
 	Images = []string{"image"}
 	// Installing is what renders, packs and installs the chart.
 	Installing = []string{"helm"}
+	// InstallingByHelm3 is the Helm that many people still have; make trial-helm3 alone needs it.
+	InstallingByHelm3 = []string{"helm3"}
 	// Vulnerabilities is what make vulncheck runs; make tools leaves it out.
 	Vulnerabilities = []string{"govulncheck"}
 	// Conformance is upstream's end-to-end suite and what runs it in parallel. It is large and only make conformance
@@ -125,7 +127,6 @@ var tools = map[string]tool{
 	"kustomize":      {module: "tools/lint", pkg: "sigs.k8s.io/kustomize/kustomize/v5", ldflags: strip},
 
 	"helm": {module: "tools/helm", pkg: "helm.sh/helm/v4/cmd/helm", ldflags: strip},
-	// For make trial-helm3 alone.
 	"helm3": {
 		module: "tools/helm3", pkg: "helm.sh/helm/v3/cmd/helm",
 		// helm template takes the cluster's version from its build.
