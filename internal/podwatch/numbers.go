@@ -86,7 +86,7 @@ func (w *Watcher) compare(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
-		var tell []jobKey
+		var tell []*batchv1.Job
 		differing, tell = w.round(differing)
 		for _, of := range tell {
 			w.tellDiffering(ctx, of)
@@ -100,11 +100,11 @@ func (w *Watcher) compare(ctx context.Context) {
 }
 
 // round compares the numbers of all Jobs. It returns the Jobs with a difference, and which of their workflows to tell.
-func (w *Watcher) round(before map[jobKey]*Difference) (differing map[jobKey]*Difference, tell []jobKey) {
+func (w *Watcher) round(before map[jobKey]*Difference) (differing map[jobKey]*Difference, tell []*batchv1.Job) {
 	differing = map[jobKey]*Difference{}
 	now := w.Clock.Now()
 	for found := range w.Jobs() {
-		if !w.expects(found) {
+		if !w.compares(found) {
 			continue
 		}
 		of := jobKey{found.Namespace, found.Name, found.UID}
@@ -121,16 +121,15 @@ func (w *Watcher) round(before map[jobKey]*Difference) (differing map[jobKey]*Di
 			differing[of] = one
 		}
 		if due {
-			tell = append(tell, of)
+			tell = append(tell, found)
 		}
 	}
 	return differing, tell
 }
 
-// expects reports whether a Job of this shard has a workflow that has begun and is to count its Pods.
-func (w *Watcher) expects(found *batchv1.Job) bool {
-	return names.InShard(string(found.UID), w.Shard, w.Shards) && claim.Ours(found, w.TakeOverJobs) &&
-		job.HasStatus(found.Status) && claim.Finished(found) == nil
+// compares reports whether a Job of this shard has a workflow that has begun and is to count its Pods, or has counted them.
+func (w *Watcher) compares(found *batchv1.Job) bool {
+	return names.InShard(string(found.UID), w.Shard, w.Shards) && claim.Ours(found, w.TakeOverJobs) && job.HasStatus(found.Status)
 }
 
 // numbersOf counts the Pods of a Job; watched is false while its namespace's can't be watched.
@@ -145,9 +144,15 @@ func (w *Watcher) numbersOf(of jobKey, now time.Time) (n Numbers, watched bool) 
 	return n, watched
 }
 
-func (w *Watcher) tellDiffering(ctx context.Context, of jobKey) {
+// tellDiffering has the Job's workflow list the Pods. Those of a Job that has finished are ended here.
+func (w *Watcher) tellDiffering(ctx context.Context, found *batchv1.Job) {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
+	of := jobKey{found.Namespace, found.Name, found.UID}
+	if claim.Finished(found) != nil {
+		w.endLeftOver(ctx, of)
+		return
+	}
 	err := w.signal(ctx, of, protocol.PodFacts{Differ: true})
 	w.Logger.Info("The Job's status counts other Pods than there are", "namespace", of.namespace, "name", of.name, "error", err)
 }

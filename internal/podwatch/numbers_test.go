@@ -78,6 +78,46 @@ func TestAWorkflowListsThePodsIfItsNumbersDiffer(t *testing.T) {
 	}
 }
 
+// TestAPodThatLandsAfterItsJobHasFinishedIsDeleted: no workflow counts what a create without an answer has made then, and its owner
+// stays.
+func TestAPodThatLandsAfterItsJobHasFinishedIsDeleted(t *testing.T) {
+	finished := finishedJob(helloJob(), batchv1.JobFailed)
+	finished.Status.StartTime = ptr.To(metav1.NewTime(noon.Add(-time.Hour)))
+	another := managedBy(finished.DeepCopy(), ptr.To("example.com/controller"))
+	for name, test := range map[string]struct {
+		job     *batchv1.Job
+		pod     podBuilder
+		deleted bool
+	}{
+		"pending":                  {finished, helloPod("a", corev1.PodPending), true},
+		"running":                  {finished, helloPod("a", corev1.PodRunning), true},
+		"released":                 {finished, helloPod("a", corev1.PodRunning).Released(), false},
+		"being deleted":            {finished, helloPod("a", corev1.PodRunning).Deleting(), false},
+		"ended":                    {finished, helloPod("a", corev1.PodSucceeded), false},
+		"of another controller":    {another, helloPod("a", corev1.PodRunning), false},
+		"of a Job that is running": {withStatus(begun(0, 0)), helloPod("a", corev1.PodRunning), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(noon)
+			s := newStage(t, []runtime.Object{test.job, test.pod.Pod}, withClock(clock), func(options *podwatch.Options) {
+				options.Jobs = func() iter.Seq[*batchv1.Job] { return slices.Values([]*batchv1.Job{test.job}) }
+			})
+			s.signals.set(func(string) error { return closed })
+			s.watch()
+			if test.deleted {
+				s.passes(clock, "the Pod is deleted, and then released", func() bool {
+					return s.asked("delete", "pods") == 1 && s.asked("patch", "pods") == 1
+				})
+				return
+			}
+			s.passesQuietly(clock, 15)
+			if s.asked("delete", "pods") > 0 {
+				t.Error("the Pod is deleted")
+			}
+		})
+	}
+}
+
 // TestNewPodsDoNotDiffer: a Pod is created before the status that counts it is written.
 func TestNewPodsDoNotDiffer(t *testing.T) {
 	clock := clocktesting.NewFakeClock(noon)

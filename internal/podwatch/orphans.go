@@ -20,7 +20,8 @@ import (
 
 // releaseOrphans looks at a Job whose workflow can't be signalled (noWorkflow), or does not act.
 // If the Job is gone or over, its Pods will never be counted, so they are released here; when it is another
-// controller's they are left alone. settled is true then.
+// controller's they are left alone. settled is true then. A Pod that runs on although its Job has finished was created by
+// a request without an answer, which landed after the end: it is deleted first.
 func (w *Watcher) releaseOrphans(ctx context.Context, watched *watchedJob, noWorkflow bool) (settled bool, err error) {
 	found, err := w.read(ctx, watched.jobKey)
 	if err != nil {
@@ -39,6 +40,11 @@ func (w *Watcher) releaseOrphans(ctx context.Context, watched *watchedJob, noWor
 		if pod == nil || claim.Decide(pod, owner) != claim.Release {
 			return nil
 		}
+		if found != nil && claim.Finished(found) != nil {
+			if err := w.end(ctx, pod); err != nil {
+				return err
+			}
+		}
 		return w.release(ctx, pod, claim.Ended(pod))
 	})
 	if err != nil {
@@ -46,6 +52,32 @@ func (w *Watcher) releaseOrphans(ctx context.Context, watched *watchedJob, noWor
 	}
 	w.change(watched.markSettled)
 	return true, nil
+}
+
+// endLeftOver deletes and releases the Pods that run although their Job has finished.
+func (w *Watcher) endLeftOver(ctx context.Context, of jobKey) {
+	watched, _ := w.decide(of)
+	if watched == nil {
+		return
+	}
+	if _, err := w.releaseOrphans(ctx, watched, true); err != nil {
+		w.Logger.Warn("could not end the Pods of a Job that has finished, will retry", "namespace", of.namespace, "name", of.name, "error", err)
+	}
+}
+
+// end deletes a Pod that runs for a Job that has finished.
+func (w *Watcher) end(ctx context.Context, pod *corev1.Pod) error {
+	if claim.Ended(pod) || pod.DeletionTimestamp != nil {
+		return nil
+	}
+	deleted, err := k8s.DeletePod(ctx, w.Kubernetes, pod.Namespace, pod.Name, pod.UID)
+	if err != nil {
+		return fmt.Errorf("delete Pod %s/%s, which was created after its Job had finished: %w", pod.Namespace, pod.Name, err)
+	}
+	if deleted {
+		w.Logger.Info("deleted a Pod that was created after its Job had finished", "namespace", pod.Namespace, "pod", pod.Name)
+	}
+	return nil
 }
 
 // claimOrphan gives a Pod without controller to the Job that is to have it, which then

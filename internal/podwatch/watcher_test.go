@@ -157,9 +157,12 @@ func TestOrphansAreReleased(t *testing.T) {
 	finished := finishedJob(helloJob(), batchv1.JobFailed)
 	recreated := helloJob()
 	recreated.UID = "new-uid"
-	for name, objects := range map[string][]runtime.Object{"Job gone": nil, "Job finished": {finished}, "Job re-created": {recreated}} {
+	running, failed := helloPod("b", corev1.PodRunning).Pod, helloPod("b", corev1.PodFailed).Pod
+	for name, objects := range map[string][]runtime.Object{
+		"Job gone": {running}, "Job finished": {finished, failed}, "Job re-created": {recreated, running},
+	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, append(objects, helloPod("a", corev1.PodSucceeded).Pod, helloPod("b", corev1.PodRunning).Pod))
+			s := newStage(t, append(objects, helloPod("a", corev1.PodSucceeded).Pod))
 			s.signals.set(func(string) error { return closed })
 			s.watch()
 			eventually(t, "both Pods are released", func() bool { return !s.tracked("a") && !s.tracked("b") })

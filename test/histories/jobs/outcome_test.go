@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
@@ -97,27 +96,17 @@ func (o outcome) unended() []string {
 	return []string{"the workflow has ended and the Job has not"}
 }
 
-// leftOver: no Pod keeps the tracking finalizer, and none runs. A create that lands after the end of the Job is the watch's to release,
-// which this one does not do.
+// leftOver: no Pod keeps the tracking finalizer, and none runs.
 func (o outcome) leftOver() (wrong []string) {
 	for _, pod := range o.left {
 		switch {
-		case claim.Tracked(&pod) && !o.landedAfter(pod.UID):
+		case claim.Tracked(&pod):
 			wrong = append(wrong, fmt.Sprintf("%s has kept its finalizer", pod.Name))
 		case !claim.Ended(&pod):
 			wrong = append(wrong, fmt.Sprintf("%s runs on", pod.Name))
 		}
 	}
 	return wrong
-}
-
-// landedAfter reports whether a Pod was created after the end of the Job.
-func (o outcome) landedAfter(uid types.UID) bool {
-	return slices.ContainsFunc(o.lives, func(one *life) bool {
-		return one.fact.UID == string(uid) && slices.ContainsFunc(o.statuses, func(written reported) bool {
-			return finished(written.status) && one.created.After(written.at)
-		})
-	})
 }
 
 // tooMany: no Pod is created of an index that has one which runs, nor more than parallelism in all, or than are yet to succeed. Where

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/podwatch"
@@ -84,8 +86,12 @@ func (p *podWatch) compare() {
 	p.agenda.Plan(at, func() {
 		tell := false
 		p.cluster.do(func() {
-			if status := p.cluster.job().Status; !p.blind && job.HasStatus(status) && !finished(status) {
+			if status := p.cluster.job().Status; !p.blind && job.HasStatus(status) {
 				_, tell = p.difference.Round(p.numbers(), status, at)
+				if tell && finished(status) {
+					p.endLeftOver()
+					tell = false
+				}
 			}
 		})
 		if tell {
@@ -93,6 +99,18 @@ func (p *podWatch) compare() {
 		}
 		p.compare()
 	})
+}
+
+// endLeftOver deletes the Pods that run although the Job has finished, and releases them.
+func (p *podWatch) endLeftOver() {
+	for _, pod := range p.cluster.all() {
+		if claim.Tracked(&pod) && !claim.Ended(&pod) && pod.DeletionTimestamp == nil {
+			p.cluster.record.deleted(&pod, true)
+			pod.Finalizers = slices.DeleteFunc(pod.Finalizers, func(one string) bool { return one == batchv1.JobTrackingFinalizer })
+			p.cluster.record.released(&pod)
+			p.cluster.terminate(&pod)
+		}
+	}
 }
 
 func (p *podWatch) numbers() (n podwatch.Numbers) {
