@@ -34,12 +34,16 @@ func (s State) base() (base time.Time, ran bool) {
 	return s.LastScheduled, true
 }
 
-// recordedUntil returns the time up to which the state has every scheduled time: settled, missed or waiting.
+// recordedUntil returns the time up to which the state has every scheduled time: settled, missed or waiting. A run that may have
+// started has the name of its minute, which no later time of that minute can have.
 func (s State) recordedUntil() time.Time {
 	until, _ := s.base()
 	until = times.Later(until, s.Settled)
 	for _, waiting := range s.queue() {
 		until = times.Later(until, waiting)
+		if s.holds(waiting) {
+			until = times.Later(until, waiting.Truncate(time.Minute).Add(time.Minute-time.Nanosecond))
+		}
 	}
 	for _, missed := range s.Calendar.Missed {
 		until = times.Later(until, missed.Last)

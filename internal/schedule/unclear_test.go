@@ -35,6 +35,15 @@ func TestARunWhoseCreateHadNoClearAnswer(t *testing.T) {
 		wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z")
 		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started")
 	})
+	t.Run("keeps its name from another time of its minute, which an edit has named", func(t *testing.T) {
+		c := unclearAt(t, true).edit(at("10:00:05"), on("@every 320s")) // 10:00:20, 10:05:40
+		c.unclear = nil
+		for c.now.Before(at("10:05:40")) {
+			c.at(c.wake)
+		}
+		wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T10:05:40Z")
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T10:05:40 Started")
+	})
 	t.Run("is not asked for any more when the CronJob is suspended, and found when its Job can have come", func(t *testing.T) {
 		c := unclearAt(t, true).edit(at("10:00:05"), suspended)
 		wantTime(t, "wake", c.wake, "10:00:35")
