@@ -114,7 +114,7 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 	case fails && one.removed && !one.released.Before(decided):
 		// The Job's failure may have counted it before, without a delete that was taken.
 		return job.PodFailed, false
-	case one.removed, one.created.After(decided) && !one.late && o.scenario.Hangs == 0:
+	case one.removed, one.created.After(decided.Add(o.firstPods())) && !one.late && o.scenario.Hangs == 0:
 		return job.PodUncounted, true
 	case one.created.After(decided) && one.phase == corev1.PodSucceeded:
 		return job.PodSucceeded, false
@@ -137,6 +137,14 @@ func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, 
 		return job.PodFailed, fails && before(one.created) && !beyond && one.deleted.IsZero()
 	}
 	return job.PodFailed, false
+}
+
+// firstPods is how long after the end of a Job was decided the watch may still make first Pods, which it has begun with.
+func (o outcome) firstPods() time.Duration {
+	if o.scenario.Watched == 0 {
+		return 0
+	}
+	return time.Second
 }
 
 // claimed reports whether a stranger may have the Pod counted as failed: it was let go to be removed, and is gone. Until the status says so,
