@@ -7,6 +7,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -48,7 +49,7 @@ const gateMetric = "kubernetes_feature_enabled"
 
 // parseGates finds the feature gates in metrics of the Prometheus text format.
 func parseGates(metrics []byte) (featureGates, error) {
-	var parser expfmt.TextParser
+	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))
 	if err != nil {
 		return nil, fmt.Errorf("read the feature gates: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // Counts reads the Prometheus text format and adds up the samples of the named counters and gauges by key; an empty key
@@ -28,7 +29,7 @@ func Counts(text io.Reader, names []string, key func(name string, labels map[str
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
-	var parser expfmt.TextParser
+	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(wanted.String()))
 	if err != nil {
 		return nil, fmt.Errorf("parse metrics: %w", err)

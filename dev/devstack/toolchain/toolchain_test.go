@@ -116,7 +116,7 @@ func TestToolModulesDeclareTheirTools(t *testing.T) {
 func TestOneGoCommandBuildsTheProgramsThatSharePackages(t *testing.T) {
 	names := []string{"containerd", "ctr", "e2e.test", "etcd", "ginkgo", "kube-apiserver", "kube-proxy", "kube-scheduler", "kubelet", "nft", "node-init", "runc"}
 	want := [][]string{
-		{"containerd", "ctr"}, {"e2e.test"}, {"etcd"}, {"ginkgo"}, {"kube-apiserver", "kube-scheduler", "kubelet"}, {"kube-proxy"}, {"nft"}, {"node-init"}, {"runc"},
+		{"containerd", "ctr"}, {"e2e.test"}, {"etcd"}, {"ginkgo"}, {"kube-apiserver", "kube-proxy", "kube-scheduler", "kubelet"}, {"nft"}, {"node-init"}, {"runc"},
 	}
 	if got := together(names, tools); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)

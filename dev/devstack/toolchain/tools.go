@@ -70,7 +70,7 @@ const (
 	strip = "-s -w"
 	// Without these, clients see version v0.0.0-master.
 	kubernetesVersion = strip +
-		" -X k8s.io/component-base/version.gitVersion=v1.37.0" +
+		" -X k8s.io/component-base/version.gitVersion=v1.37.2" +
 		" -X k8s.io/component-base/version.gitMajor=1" +
 		" -X k8s.io/component-base/version.gitMinor=37"
 	containerdTags = "no_btrfs,no_devmapper,no_zfs"
@@ -85,6 +85,7 @@ var tools = map[string]tool{
 	"kube-scheduler":          kubernetes("kube-scheduler"),
 	"kubectl":                 kubernetes("kubectl"),
 	"kubelet":                 linux(kubernetes("kubelet")),
+	"kube-proxy":              linux(kubernetes("kube-proxy")),
 
 	"e2e.test": {
 		module: "tools/kubernetes", pkg: "k8s.io/kubernetes/test/e2e", test: true, ldflags: kubernetesVersion,
@@ -109,10 +110,6 @@ var tools = map[string]tool{
 	"loopback":   plugin("main/loopback"),
 	"host-local": plugin("ipam/host-local"),
 
-	"kube-proxy": {
-		module: "tools/network", pkg: "k8s.io/kubernetes/cmd/kube-proxy", ldflags: kubernetesVersion, linux: true,
-		note: "the first build takes minutes",
-	},
 	"coredns": {module: "tools/network", pkg: "./coredns", ldflags: strip, linux: true, sources: []string{"tools/network/coredns"}},
 	"nft":     {debian: "nftables", linux: true},
 

@@ -50,7 +50,7 @@ type recorder struct {
 }
 
 // described is how a description of a metric prints; it has no other way to be read.
-var described = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
+var described = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), unit: "", constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 
 // Register implements prometheus.Registerer.
 func (r *recorder) Register(collector prometheus.Collector) error {

@@ -17,6 +17,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"go.temporal.io/sdk/client"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -188,7 +189,7 @@ func scrape(t *testing.T, ctx context.Context) []series {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var parser expfmt.TextParser
+		parser := expfmt.NewTextParser(model.UTF8Validation)
 		families, err := parser.TextToMetricFamilies(response.Body)
 		response.Body.Close()
 		if err != nil {
