@@ -1,10 +1,12 @@
 package toolchain
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -74,9 +76,14 @@ func Locate(names ...string) (binaries Binaries, missing []string, err error) {
 			return nil, nil, err
 		}
 		binaries[name] = filepath.Join(dir, name)
-		if !isExecutable(binaries[name]) {
-			missing = append(missing, name)
+		if isExecutable(binaries[name]) {
+			continue
 		}
+		if path := onPath(name, t); path != "" {
+			binaries[name] = path
+			continue
+		}
+		missing = append(missing, name)
 	}
 	return binaries, missing, nil
 }
@@ -112,7 +119,7 @@ func buildAll(ctx context.Context, progress io.Writer, b build, missing []string
 
 // asset returns the path of the tool in a folder of ready executables, "" where there is none.
 func asset(dir, name string, t tool) string {
-	if dir == "" || !t.asset {
+	if dir == "" || t.release == "" {
 		return ""
 	}
 	path, err := filepath.Abs(filepath.Join(dir, name))
@@ -121,6 +128,24 @@ func asset(dir, name string, t tool) string {
 	}
 	return path
 }
+
+// onPath returns the path of the tool on PATH if it is of the release that is pinned, "" where there is none.
+func onPath(name string, t tool) string {
+	path, err := exec.LookPath(name)
+	if err != nil || t.release == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), versionPatience)
+	defer cancel()
+	version, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil || !bytes.Contains(version, []byte(t.release)) {
+		return ""
+	}
+	return path
+}
+
+// versionPatience is how long an executable on PATH may take to say which it is.
+const versionPatience = 10 * time.Second
 
 func isExecutable(path string) bool {
 	info, err := os.Stat(path)

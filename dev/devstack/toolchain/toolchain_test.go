@@ -157,6 +157,64 @@ func TestAssetsAreUsedWhereTheyAre(t *testing.T) {
 	}
 }
 
+func TestWhatIsOnPathIsUsedIfItIsOfTheRelease(t *testing.T) {
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Setenv("OSTINATO_CACHE", t.TempDir())
+	folder := t.TempDir()
+	t.Setenv("PATH", folder)
+	for name, prints := range map[string]string{
+		"etcd":                    "echo etcd Version: 3.7.1",
+		"kube-apiserver":          "echo Kubernetes v1.37.9",
+		"kube-controller-manager": "echo Kubernetes v1.36.2",
+		"kube-scheduler":          "exit 1",
+		"kwok":                    "echo kwok version v1.37.0",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+prints+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binaries, missing, err := Locate("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kwok")
+	if want := []string{"kube-controller-manager", "kube-scheduler", "kubelet", "kwok"}; err != nil || !slices.Equal(missing, want) {
+		t.Errorf("to be built: %v, %v; want %v", missing, err, want)
+	}
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if want := filepath.Join(folder, name); binaries[name] != want {
+			t.Errorf("%s is %s, want %s", name, binaries[name], want)
+		}
+	}
+}
+
+// An executable on PATH is taken for what is pinned: their releases, and the version that ours say they are, are those of the pins.
+func TestReleasesAreThoseOfThePins(t *testing.T) {
+	root, err := RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := func(module, path string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(root, module, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(text), "\t"+path+" v")
+		version, _, _ := strings.Cut(after, "\n")
+		return strings.TrimSuffix(version, " // indirect")
+	}
+	kubernetes, etcd := pinned("tools/kubernetes", "k8s.io/kubernetes"), pinned("tools/etcd", "go.etcd.io/etcd/server/v3")
+	if !strings.Contains(kubernetesVersion, "gitVersion=v"+kubernetes+" ") {
+		t.Errorf("Kubernetes is %s, and built with %s", kubernetes, kubernetesVersion)
+	}
+	for name, one := range tools {
+		pin := " v" + kubernetes
+		if name == "etcd" {
+			pin = " " + etcd
+		}
+		if !strings.HasPrefix(pin, one.release) {
+			t.Errorf("%s of release %q is taken for%s", name, one.release, pin)
+		}
+	}
+}
+
 func TestWhatIsMissingIsLocatedAndNotBuilt(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("OSTINATO_CACHE", cache)

@@ -55,8 +55,9 @@ type tool struct {
 	seccomp bool
 	// linux marks what exists on Linux only.
 	linux bool
-	// asset marks what is taken from KUBEBUILDER_ASSETS where it is there.
-	asset bool
+	// release is that of which an executable on PATH is taken, such as " v1.37.": what its --version prints holds it. KUBEBUILDER_ASSETS
+	// may have another.
+	release string
 	// sources are folders of this repository that the executable is made of, relative to its root; none for a
 	// tool that its module's pins say all about.
 	sources []string
@@ -78,7 +79,7 @@ const (
 )
 
 var tools = map[string]tool{
-	"etcd": {module: "tools/etcd", pkg: "go.etcd.io/etcd/server/v3", ldflags: strip, asset: true},
+	"etcd": {module: "tools/etcd", pkg: "go.etcd.io/etcd/server/v3", ldflags: strip, release: " 3.7."},
 
 	"kube-apiserver":          kubernetes("kube-apiserver"),
 	"kube-controller-manager": kubernetes("kube-controller-manager"),
@@ -139,7 +140,7 @@ var tools = map[string]tool{
 func kubernetes(command string) tool {
 	return tool{
 		module: "tools/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + command, ldflags: kubernetesVersion,
-		asset: true, note: minutes,
+		release: " v1.37.", note: minutes,
 	}
 }
 
