@@ -25,10 +25,27 @@ type Programs struct {
 // of the Temporal server takes minutes. TemporalHost is built only for a stack
 // that runs it.
 func BuildPrograms(ctx context.Context, progress io.Writer) (Programs, error) {
-	return buildPrograms(ctx, progress, TemporalEmbedded)
+	return buildPrograms(ctx, progress, Options{}.packages())
 }
 
-func buildPrograms(ctx context.Context, progress io.Writer, kind TemporalKind) (Programs, error) {
+// packages are the main packages of the repository's own programs that a stack runs.
+func (o Options) packages() []string {
+	packages := []string{"./cmd/worker", "./cmd/bridge"}
+	switch {
+	case o.TemporalAddress != "":
+		return packages
+	case o.Temporal == TemporalPostgres:
+		return append(packages, "./dev/cmd/temporalhost")
+	default:
+		return append(packages, "./cmd/temporal")
+	}
+}
+
+// slowBuild is how long a build may take before it is worth a line.
+const slowBuild = 3 * time.Second
+
+// buildPrograms has one go command build them, which links one while it compiles what another has of its own.
+func buildPrograms(ctx context.Context, progress io.Writer, packages []string) (Programs, error) {
 	root, err := toolchain.RepositoryRoot()
 	if err != nil {
 		return Programs{}, err
@@ -41,43 +58,31 @@ func buildPrograms(ctx context.Context, progress io.Writer, kind TemporalKind) (
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return Programs{}, fmt.Errorf("create the folder for programs: %w", err)
 	}
-	programs := Programs{
-		Worker:       filepath.Join(directory, "worker"),
-		Bridge:       filepath.Join(directory, "bridge"),
-		Temporal:     filepath.Join(directory, "temporal"),
-		TemporalHost: filepath.Join(directory, "temporalhost"),
+	names := make([]string, len(packages))
+	for i, pkg := range packages {
+		names[i] = filepath.Base(pkg)
 	}
-	server := "./cmd/temporal"
-	if kind == TemporalPostgres {
-		server = "./dev/cmd/temporalhost"
-	}
-	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", server} {
-		if err := buildProgram(ctx, progress, root, pkg, directory); err != nil {
-			return Programs{}, err
-		}
-	}
-	return programs, nil
-}
-
-// slowBuild is how long a build may take before it is worth a line.
-const slowBuild = 3 * time.Second
-
-func buildProgram(ctx context.Context, progress io.Writer, root, pkg, directory string) error {
-	name := filepath.Base(pkg)
+	label := strings.Join(names, ", ")
 	// As tools/image builds them, so that both share Go's build cache.
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(directory, name), pkg)
+	arguments := append([]string{"build", "-trimpath", "-o", directory + string(filepath.Separator)}, packages...)
+	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir, command.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	started := time.Now()
 	notice := time.AfterFunc(slowBuild, func() {
-		fmt.Fprintf(progress, "programs: building %s (the first time takes minutes)\n", name)
+		fmt.Fprintf(progress, "programs: building %s (the first time takes minutes)\n", label)
 	})
 	output, err := command.CombinedOutput()
 	notice.Stop()
 	if err != nil {
-		return fmt.Errorf("build %s: %w\n%s", name, err, strings.TrimSpace(string(output)))
+		return Programs{}, fmt.Errorf("build %s: %w\n%s", label, err, strings.TrimSpace(string(output)))
 	}
 	if took := time.Since(started); took > slowBuild {
-		fmt.Fprintf(progress, "programs: built %s in %s\n", name, took.Round(time.Second))
+		fmt.Fprintf(progress, "programs: built %s in %s\n", label, took.Round(time.Second))
 	}
-	return nil
+	return Programs{
+		Worker:       filepath.Join(directory, "worker"),
+		Bridge:       filepath.Join(directory, "bridge"),
+		Temporal:     filepath.Join(directory, "temporal"),
+		TemporalHost: filepath.Join(directory, "temporalhost"),
+	}, nil
 }

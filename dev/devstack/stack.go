@@ -122,10 +122,13 @@ func (s *Stack) prepare(ctx context.Context) error {
 			s.NodeStatement = servicesStatement(missing)
 		}
 	}
+	fetching, fetched := context.WithCancel(ctx)
+	defer fetched()
+	go toolchain.FetchModules(fetching, s.runs(), s.options.packages()...)
 	if s.tools, err = s.ensureTools(ctx); err != nil {
 		return err
 	}
-	if s.programs, err = buildPrograms(ctx, s.options.Log, s.options.Temporal); err != nil {
+	if s.programs, err = buildPrograms(ctx, s.options.Log, s.options.packages()); err != nil {
 		return err
 	}
 	if s.options.Programs != "" {

@@ -24,3 +24,23 @@ func TestTheFirstRunWaitsForNoServices(t *testing.T) {
 		t.Errorf("a real node without nft gets %q", got)
 	}
 }
+
+func TestProgramsThatNothingRunsAreNotBuilt(t *testing.T) {
+	for name, test := range map[string]struct {
+		options Options
+		server  string
+	}{
+		"an own server":                   {Options{}, "./cmd/temporal"},
+		"one with a door":                 {Options{Temporal: TemporalGuarded}, "./cmd/temporal"},
+		"a cluster":                       {Options{Temporal: TemporalPostgres}, "./dev/cmd/temporalhost"},
+		"a server of the person's choice": {Options{TemporalAddress: "temporal:7233"}, ""},
+	} {
+		want := []string{"./cmd/worker", "./cmd/bridge"}
+		if test.server != "" {
+			want = append(want, test.server)
+		}
+		if got := test.options.packages(); !slices.Equal(got, want) {
+			t.Errorf("%s: %v are built", name, got)
+		}
+	}
+}

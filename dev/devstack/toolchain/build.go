@@ -72,6 +72,36 @@ func (b build) programs(ctx context.Context, progress io.Writer, names []string,
 	return nil
 }
 
+// FetchModules downloads, while something else is compiled, the modules of the tools of names that are to be built and then those of
+// packages of this repository, one after another. If no tool is to be built, there is no reason to. Who builds them says what is wrong.
+func FetchModules(ctx context.Context, names []string, packages ...string) {
+	_, missing, err := Locate(names...)
+	if err != nil || len(missing) == 0 {
+		return
+	}
+	root, err := RepositoryRoot()
+	if err != nil {
+		return
+	}
+	goCommand, err := findGo()
+	if err != nil {
+		return
+	}
+	fetch := func(module string, packages ...string) {
+		command := exec.CommandContext(ctx, goCommand, append([]string{"list", "-mod=readonly", "-deps"}, packages...)...)
+		command.Dir, command.Env = filepath.Join(root, module), append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+		_ = command.Run()
+	}
+	for _, group := range together(missing, tools) {
+		var needed []string
+		for _, name := range group {
+			needed = append(needed, tools[name].pkg)
+		}
+		fetch(tools[group[0]].module, needed...)
+	}
+	fetch(".", packages...)
+}
+
 // arguments returns the arguments of the go command that builds the executables of names into a folder.
 func arguments(names []string, wanted map[string]tool, folder string) []string {
 	t := wanted[names[0]]
