@@ -8,6 +8,8 @@ GO ?= go
 export OSTINATO_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ostinato
 # auto: a real node where this machine can have one (Linux, root), else kwok. real, kwok: that one.
 NODE ?= auto
+# auto: a cluster of its own, or after a question the one of KUBECONFIG. current: that of the current context, without a question.
+CLUSTER ?= auto
 # embedded: the Temporal server in one process. postgres: a cluster on PostgreSQL, its roles in separate processes (Linux).
 TEMPORAL ?= embedded
 # What worker and bridge may do in make smoke. administrator: everything; base: what deploy/base gives; namespaced: that in
@@ -68,8 +70,8 @@ devstack: ## Build the program behind make dev, smoke and tools into the cache.
 	@$(BUILD) -o $(DEVSTACK) ./dev/cmd/devstack
 
 .PHONY: dev
-dev: devstack ## Run everything on this machine and show it live (NODE=auto|real|kwok, TEMPORAL=embedded|guarded|postgres). Ctrl-C stops it.
-	@exec $(DEVSTACK) dev --node=$(NODE) --temporal=$(TEMPORAL)
+dev: devstack ## Run everything on this machine and show it live (NODE=auto|real|kwok, CLUSTER=auto|current, TEMPORAL=embedded|guarded|postgres). Ctrl-C stops it.
+	@exec $(DEVSTACK) dev --cluster=$(CLUSTER) --node=$(NODE) --temporal=$(TEMPORAL)
 
 .PHONY: smoke
 smoke: devstack ## The same without a person: three runs to Complete, then tear down (NODE, TEMPORAL, RIGHTS).

@@ -1,6 +1,7 @@
 package devstack
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -58,41 +59,59 @@ func (s *Stack) ApplySample(ctx context.Context, name string) error {
 	return s.apply(ctx, "samples", name)
 }
 
-// apply applies a manifest of the folder deploy, which holds one object.
+// ApplyPolicies applies the admission policies of deploy/base.
+func (s *Stack) ApplyPolicies(ctx context.Context) error {
+	if err := s.apply(ctx, "base", "admission-policy.yaml"); err != nil {
+		return err
+	}
+	return s.apply(ctx, "base", "admission-bounds.yaml")
+}
+
+// apply applies the manifests of a file of the folder deploy.
 func (s *Stack) apply(ctx context.Context, path ...string) error {
 	root, err := toolchain.RepositoryRoot()
 	if err != nil {
 		return err
 	}
 	file := filepath.Join(append([]string{root, "deploy"}, path...)...)
-	manifest, err := os.ReadFile(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("apply a manifest: %w", err)
-	}
-	resource, err := resourcePath(manifest)
-	if err != nil {
-		return fmt.Errorf("apply %s: %w", file, err)
+		return fmt.Errorf("apply manifests: %w", err)
 	}
 	client, err := s.kubernetes()
 	if err != nil {
 		return err
 	}
-	err = client.CoreV1().RESTClient().Patch(types.ApplyYAMLPatchType).AbsPath(resource).
-		Param("fieldManager", fieldManager).Param("force", "true").Body(manifest).Do(ctx).Error()
-	if err != nil {
-		return fmt.Errorf("apply %s: %w", file, err)
+	for _, manifest := range bytes.Split(text, []byte("\n---\n")) {
+		resource, err := resourcePath(manifest)
+		if err != nil {
+			return fmt.Errorf("apply %s: %w", file, err)
+		}
+		err = client.CoreV1().RESTClient().Patch(types.ApplyYAMLPatchType).AbsPath(resource).
+			Param("fieldManager", fieldManager).Param("force", "true").Body(manifest).Do(ctx).Error()
+		if err != nil {
+			return fmt.Errorf("apply %s: %w", file, err)
+		}
 	}
 	return nil
 }
 
-// resourcePath is where the API server serves the object of a manifest: a CRD, or a kind of a group in namespace default.
+// clusterWide are the resources of kinds that are in no namespace.
+var clusterWide = map[string]string{
+	"CustomResourceDefinition":         "customresourcedefinitions",
+	"ValidatingAdmissionPolicy":        "validatingadmissionpolicies",
+	"ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+}
+
+// resourcePath is where the API server serves the object of a manifest: of a cluster-wide kind, or of another kind of a group in namespace
+// default.
 func resourcePath(manifest []byte) (string, error) {
 	var object metav1.PartialObjectMetadata
 	if err := yaml.Unmarshal(manifest, &object); err != nil {
 		return "", err
 	}
-	if object.Kind == "CustomResourceDefinition" {
-		return fmt.Sprintf("/apis/%s/customresourcedefinitions/%s", object.APIVersion, object.Name), nil
+	if resource := clusterWide[object.Kind]; resource != "" {
+		return fmt.Sprintf("/apis/%s/%s/%s", object.APIVersion, resource, object.Name), nil
 	}
 	return fmt.Sprintf("/apis/%s/namespaces/%s/%ss/%s", object.APIVersion, metav1.NamespaceDefault, strings.ToLower(object.Kind), object.Name), nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +25,7 @@ const refreshInterval = time.Second
 
 // devSettings are what the flags of `devstack dev` set.
 type devSettings struct {
+	cluster  cluster
 	node     devstack.NodeKind
 	temporal devstack.TemporalKind
 	dir      string
@@ -42,6 +42,8 @@ func newDev() *cobra.Command {
 		},
 	}, command.Settings{AddFlags: func(flags *command.Flags) {
 		group := flags.Group("Stack")
+		command.Choice(group, &s.cluster, "cluster", clusterAuto, []cluster{clusterAuto, clusterCurrent},
+			"an own cluster unless KUBECONFIG names another, or the current context's without a question")
 		addNode(group, &s.node)
 		addTemporal(group, &s.temporal)
 		group.StringVar(&s.dir, "data-dir", defaultStateDir(), "where state and logs are kept; starting again finds them")
@@ -58,14 +60,15 @@ func dev(ctx context.Context, s devSettings, stdin io.Reader, stdout, stderr io.
 		return err
 	}
 	fmt.Fprint(stderr, again(own))
+	kubeconfig, err := s.cluster.kubeconfig(foreign.Kubeconfig, slices.Contains(own, "KUBECONFIG"), stdin, stderr)
+	if err != nil {
+		return err
+	}
 	options := devstack.Options{
 		Dir: s.dir, Node: s.node, Temporal: s.temporal, UsualPorts: true, Log: stderr,
-		Kubeconfig: foreign.Kubeconfig, TemporalAddress: foreign.TemporalAddress, Later: true,
+		Kubeconfig: kubeconfig, TemporalAddress: foreign.TemporalAddress, Later: true,
 		// The only bridge needs no lease, which it would lose while a laptop sleeps.
 		BridgeArgs: []string{"--leader-elect=false"},
-	}
-	if err := confirmCluster(options.Kubeconfig, stdin, stderr); err != nil {
-		return err
 	}
 	started := time.Now()
 	stack, err := devstack.Start(ctx, options)
@@ -90,25 +93,12 @@ func again(own []string) string {
 	}
 }
 
-// confirmCluster asks before a cluster that is the user's own gets a CRD and a
-// sample: KUBECONFIG is often set for other reasons.
-func confirmCluster(kubeconfig string, input io.Reader, output io.Writer) error {
-	if kubeconfig == "" {
-		return nil
-	}
-	fmt.Fprintf(output, "KUBECONFIG is set: the CRD and the sample go to the current cluster of %s (unset it for an own cluster).\n", kubeconfig)
-	if !isTerminal(input) {
-		return nil
-	}
-	fmt.Fprint(output, "Go on? [y/N] ")
-	answer, _ := bufio.NewReader(input).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return errors.New("stopped before anything was started")
-	}
-	return nil
-}
-
 func show(ctx context.Context, stack *devstack.Stack, sample bool, stdout io.Writer) error {
+	if stack.ControlPlane != nil {
+		if err := stack.ApplyPolicies(ctx); err != nil {
+			return err
+		}
+	}
 	if sample {
 		if err := stack.ApplySample(ctx, "hello.yaml"); err != nil {
 			return err
