@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"ostinato.dev/ostinato/dev/devstack/controlplane"
 	"ostinato.dev/ostinato/dev/devstack/toolchain"
 	"ostinato.dev/ostinato/dev/harness"
 )
@@ -52,10 +53,11 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// start runs the program in a folder with a node of the kind, in a shell whose environment has the exports.
-func start(t *testing.T, program, dir, node string, exports []string) *dev {
+// start runs the program in a folder with a node of the kind and more flags, in a shell whose environment has the exports.
+func start(t *testing.T, program, dir, node string, exports []string, flags ...string) *dev {
 	t.Helper()
-	d := &dev{command: exec.Command(program, "dev", "--node="+node, "--data-dir="+dir), ended: make(chan struct{})}
+	arguments := append([]string{"dev", "--node=" + node, "--data-dir=" + dir}, flags...)
+	d := &dev{command: exec.Command(program, arguments...), ended: make(chan struct{})}
 	d.command.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "KUBECONFIG=") || strings.HasPrefix(variable, "TEMPORAL_")
 	}), exports...)
@@ -122,19 +124,67 @@ func (d *dev) stop(t *testing.T) {
 	}
 }
 
-func build(t *testing.T) string {
+func build(t *testing.T) string { return buildProgram(t, "./dev/cmd/devstack") }
+
+func buildProgram(t *testing.T, pkg string) string {
 	t.Helper()
 	root, err := toolchain.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "devstack")
-	command := exec.Command("go", "build", "-o", program, "./dev/cmd/devstack")
+	program := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	command := exec.Command("go", "build", "-o", program, pkg)
 	command.Dir = root
 	if text, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return program
+}
+
+// checkIsGreen waits until ostinato check, in a shell with the exports, finds nothing wrong.
+func checkIsGreen(t *testing.T, exports []string) {
+	t.Helper()
+	program := buildProgram(t, "./cmd/ostinato")
+	harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
+		command := exec.CommandContext(ctx, program, "check")
+		command.Env = append(os.Environ(), exports...)
+		if text, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("ostinato check: %w:\n%s", err, text)
+		}
+		return nil
+	})
+}
+
+// Beside a cluster of the person's own run Temporal, worker and bridge, and nothing else.
+func TestItRunsBesideTheCurrentCluster(t *testing.T) {
+	program, folder := build(t), t.TempDir()
+	tools, err := toolchain.Ensure(t.Context(), os.Stderr, "etcd", "kube-apiserver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := controlplane.Start(t.Context(), controlplane.Options{Dir: filepath.Join(folder, "cluster"), Binaries: tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir, kubeconfig := filepath.Join(folder, "state"), "KUBECONFIG="+cluster.KubeconfigPath()
+	d := start(t, program, dir, "auto", []string{kubeconfig}, "--cluster=current")
+	if exports := d.awaitUp(t); !slices.Contains(exports, kubeconfig) {
+		t.Errorf("the guide says to export %q", exports)
+	}
+	if want := "The CRD and the sample go to the cluster of context "; !strings.HasPrefix(d.output.String(), want) {
+		t.Errorf("it does not begin with %q", want)
+	}
+	for _, name := range []string{"kubernetes", "node"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("it has made a folder %s", name)
+		}
+	}
+	d.stop(t)
 }
 
 // A stack starts again in the shell where what it printed was pasted, and finds everything as it was.
@@ -152,6 +202,7 @@ func TestItStartsAgainWhereItsExportsWerePasted(t *testing.T) {
 	if want := "every user of this machine can use Temporal and its UI"; !strings.Contains(first.output.String(), want) {
 		t.Errorf("the guide does not say %q", want)
 	}
+	checkIsGreen(t, exports)
 	first.stop(t)
 
 	// In the same shell a stack with TEMPORAL=postgres has been used before, and a profile of Temporal Cloud.
