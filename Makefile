@@ -137,7 +137,7 @@ trial-limit: tools ## Measure how many runs a minute the embedded Temporal carri
 	$(GO) test -tags trial -count=1 -timeout 60m -v ./test/trial/limit
 
 .PHONY: trial-installed
-trial-installed: tools ## Install the chart, and kill its Pods, delete and restore its database, lose its node and change its build while 100 minutely CronJobs run (thirty minutes).
+trial-installed: tools ## Install the chart, and kill its Pods, renew its authority, delete and restore its database, lose its node and change its build while 100 minutely CronJobs run (forty minutes).
 	$(GO) test -tags trial -count=1 -timeout 60m -v ./test/stack/installed -run TestNothingIsMissedOrDoubledByALoss
 
 .PHONY: trial-upstream-job

@@ -70,6 +70,7 @@ func TestNothingIsMissedOrDoubledByALoss(t *testing.T) {
 		cause func(t *testing.T)
 	}{
 		{"every Pod of Temporal, worker and bridge is killed, one after another", killPods},
+		{"the certificate authority is renewed, and the old one expires", renewAuthority},
 		{"the database is deleted", func(t *testing.T) {
 			withoutTemporal(t, func(databases string) error { return os.RemoveAll(databases) })
 		}},
