@@ -50,7 +50,7 @@ PKG ?= ./...
 
 DEVSTACK := $(OSTINATO_CACHE)/bin/devstack
 # As dev/devstack builds the product's programs and the tools: each package that they share is then compiled once.
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
 TOOL = $$($(DEVSTACK) tools --path $(1))
 
 .PHONY: help

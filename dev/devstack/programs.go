@@ -65,7 +65,7 @@ func buildPrograms(ctx context.Context, progress io.Writer, packages []string) (
 	label := strings.Join(names, ", ")
 	// As tools/image builds them, so that both share Go's build cache. Temporal's archive in Google's storage, which nothing here uses, would
 	// link xDS without the tag.
-	arguments := append([]string{"build", "-trimpath", "-tags=disable_grpc_modules", "-o", directory + string(filepath.Separator)}, packages...)
+	arguments := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-tags=disable_grpc_modules", "-o", directory + string(filepath.Separator)}, packages...)
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir, command.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	started := time.Now()
