@@ -85,6 +85,13 @@ func (l Ledger) bound() Ledger {
 // Has reports whether the ledger has the run of a Job.
 func (l Ledger) Has(job string) bool { return l.find(job) >= 0 }
 
+// HasAsked reports whether the ledger has a row of a Job that was asked for; a person may have made one under its name.
+func (l Ledger) HasAsked(job string) bool {
+	return slices.ContainsFunc(l.Entries, func(entry Entry) bool {
+		return entry.Outcome.HasJob() && entry.Job == job && entry.Through != ThroughJob
+	})
+}
+
 // find returns the index of a Job's row, the newest; -1 if there is none.
 func (l Ledger) find(job string) int {
 	for i, entry := range slices.Backward(l.Entries) {

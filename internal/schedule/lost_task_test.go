@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,19 +150,31 @@ func TestABackfillKnowsItsRunsAfterALostTask(t *testing.T) {
 	}
 }
 
-// TestATriggerWhoseRunIsInTheStatusIsNotKept: the task that is lost has found the Job of a trigger, and its run was replaced since.
+// TestATriggerWhoseRunIsInTheStatusIsNotKept: the task that is lost has found the Job of a trigger, and its run was replaced since. A Job
+// that a person has made under its name is not its run.
 func TestATriggerWhoseRunIsInTheStatusIsNotKept(t *testing.T) {
-	c := newCluster(t, cronSpec("0 2 * * *", replace), at("09:55")).at(at("09:55"))
-	old := schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("10:00"))
-	old = schedule.AddTrigger(old, schedule.TriggerRequest{}, at("10:01"))
-	name := names.TriggeredJob(cronJobName, cronJobUID, old.Triggers[0].Sequence)
-	old = schedule.RecoverJobs(old, []schedule.RecoveredJob{{Run: schedule.Run{Name: name, UID: "first", Scheduled: at("10:00"), Manual: true}}})
-	status := schedule.StatusOf(old, c.spec)
-	status.Revision = 1
-	status.RecentRuns = []ostinatov1.RecentRun{{ScheduledTime: metav1.NewTime(at("10:00")), Outcome: string(ledger.Started), JobName: name, Manual: true}}
-	anew := schedule.BeginAnew(old, schedule.NewState(old.Identity, status, old.Ledger, nil), status, c.spec.Generation, nil, at("10:02"))
-	if anew.Dropped || len(anew.State.Triggers) != 1 || !anew.State.Triggers[0].At.Equal(at("10:01")) {
-		t.Errorf("dropped %t, triggers %+v", anew.Dropped, anew.State.Triggers)
+	for through, want := range map[string][]time.Time{
+		"": {at("10:01")}, ledger.ThroughSignal: {at("10:01")}, ledger.ThroughJob: {at("10:00"), at("10:01")},
+	} {
+		c := newCluster(t, cronSpec("0 2 * * *", replace), at("09:55")).at(at("09:55"))
+		old := schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("10:00"))
+		old = schedule.AddTrigger(old, schedule.TriggerRequest{}, at("10:01"))
+		name := names.TriggeredJob(cronJobName, cronJobUID, old.Triggers[0].Sequence)
+		run := schedule.Run{Name: name, UID: "first", Scheduled: at("10:00"), Manual: true, Asked: ledger.Asked{Through: through}}
+		old = schedule.RecoverJobs(old, []schedule.RecoveredJob{{Run: run}})
+		status := schedule.StatusOf(old, c.spec)
+		status.Revision = 1
+		status.RecentRuns = []ostinatov1.RecentRun{{
+			ScheduledTime: metav1.NewTime(at("10:00")), Outcome: string(ledger.Started), JobName: name, Manual: true, Through: through,
+		}}
+		anew := schedule.BeginAnew(old, schedule.NewState(old.Identity, status, old.Ledger, nil), status, c.spec.Generation, nil, at("10:02"))
+		var waiting []time.Time
+		for _, trigger := range anew.State.Triggers {
+			waiting = append(waiting, trigger.At)
+		}
+		if anew.Dropped || !slices.EqualFunc(waiting, want, time.Time.Equal) {
+			t.Errorf("through %q: dropped %t, and triggers of %v wait", through, anew.Dropped, waiting)
+		}
 	}
 }
 

@@ -172,7 +172,7 @@ func BeginAnew(old, anew State, status ostinatov1.CronJobStatus, generation int6
 			if isSkipped {
 				anew.Ledger = anew.Ledger.Numbered(row, trigger.Sequence)
 			}
-			return isSkipped || anew.Ledger.Has(names.TriggeredJob(anew.Name, anew.UID, trigger.Sequence))
+			return isSkipped || anew.Ledger.HasAsked(names.TriggeredJob(anew.Name, anew.UID, trigger.Sequence))
 		})
 		if firstOf(status.Conditions, isSuspended) == nil {
 			// Otherwise the task that is lost has forgiven all of them.
