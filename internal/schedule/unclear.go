@@ -54,7 +54,7 @@ func (p *pass) held() *held {
 	}
 	for index := range p.state.Triggers {
 		if trigger := &p.state.Triggers[index]; !trigger.Unclear.IsZero() {
-			return p.holding(p.triggered(*trigger), &trigger.Delay, true)
+			return p.holding(p.triggered(*trigger), &trigger.Delay, !trigger.Cancelled)
 		}
 	}
 	for index := range p.state.Backfills {

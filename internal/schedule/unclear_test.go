@@ -127,6 +127,35 @@ func TestATriggerWhoseCreateHadNoClearAnswer(t *testing.T) {
 	wantStrings(t, "ledger", c.ledger(), "19T09:59:30 Started manual", "19T10:00:00 StartedLate JobAlreadyActive")
 }
 
+// A trigger that is taken back while it is open whether its Job was made is not asked for again: its Job is looked for alone.
+func TestATriggerThatIsTakenBackIsNotAskedForAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		isMade bool
+		ledger string
+	}{
+		"its Job was made": {true, "19T09:59:30 Started manual"},
+		"it was not":       {false, "19T09:59:30 SkippedSuperseded Cancelled manual"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 2 * * *"), at("09:55")).at(at("09:55"))
+			plan := schedule.Decide(schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("09:59:30")), c.spec, at("09:59:30"))
+			if test.isMade {
+				c.now = at("09:59:30")
+				c.carryOut(plan)
+			}
+			c.state = schedule.Apply(plan, schedule.Report{Unclear: true}, at("09:59:30"))
+			c.state, _ = schedule.CancelTriggers(c.state)
+			for c.at(at("09:59:30")); c.now.Before(at("10:01")); {
+				c.at(c.now.Add(time.Second))
+			}
+			wantStrings(t, "ledger", c.ledger(), test.ledger)
+			if started := len(c.starts) > 0; started != test.isMade {
+				t.Errorf("starts %+v", c.starts)
+			}
+		})
+	}
+}
+
 // resentAt returns a CronJob whose run of 10:00 has started: the first attempt had no answer, the second one had.
 func resentAt(t *testing.T, options ...specOption) *cluster {
 	c := newCluster(t, cronSpec("*/10 * * * *", options...), at("09:55")).at(at("09:55"))
