@@ -200,11 +200,14 @@ func (w wishes) within(most int, wish protocol.Wish) wishes {
 	return w[1:].after(w[0])
 }
 
-// after returns the wishes behind one given up, perhaps after its write: the next supersedes it, or it goes on waiting, as a stop does.
+// after returns the wishes behind one given up, perhaps after its write: the next supersedes it, or it goes on waiting, as a stop does,
+// and as one does that has given way to a stop, which may be refused.
 func (w wishes) after(wish protocol.Wish) wishes {
 	switch {
 	case wish.Stop:
 		return w.behind(wish)
+	case w.stop():
+		return append(wishes{w[0]}, w[1:].after(wish)...)
 	case len(w) == 0:
 		return wishes{wish}
 	}

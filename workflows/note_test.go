@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +119,32 @@ func TestWishesBehindOneThatWasGivenUpAreLater(t *testing.T) {
 				earlier = wish
 			}
 		})
+	}
+}
+
+// A stop may be refused, so it takes the place of no suspend or resume: one that gives way to it is carried out behind it.
+func TestAStopTakesThePlaceOfNoOtherWish(t *testing.T) {
+	now := time.Date(2126, 1, 2, 10, 0, 0, 0, time.UTC)
+	suspend, resume := protocol.Wish{Suspend: true, At: now}, protocol.Wish{At: now.Add(time.Minute)}
+	stop := protocol.Wish{Stop: true, At: now.Add(time.Second)}
+	superseding := resume
+	superseding.Superseded = 1
+	for name, test := range map[string]struct {
+		behind    []protocol.Wish
+		gaveWay   protocol.Wish
+		continues wishes
+	}{
+		"a suspend that gives way to a stop":             {[]protocol.Wish{stop}, suspend, wishes{stop, suspend}},
+		"a suspend that gives way to a stop and another": {[]protocol.Wish{stop, resume}, suspend, wishes{stop, superseding}},
+		"a suspend that gives way to another":            {[]protocol.Wish{resume}, suspend, wishes{superseding}},
+		"a stop that gives way to another":               {[]protocol.Wish{resume}, stop, wishes{stop, resume}},
+	} {
+		var waiting wishes
+		for _, wish := range test.behind {
+			waiting = waiting.and(wish)
+		}
+		if got := waiting.after(test.gaveWay); !reflect.DeepEqual(got, test.continues) {
+			t.Errorf("%s: then wait %+v, want %+v", name, got, test.continues)
+		}
 	}
 }
