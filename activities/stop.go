@@ -69,7 +69,12 @@ func (a *Activities) stopper(found *batchv1.Job, ended batchv1.JobCondition) str
 	}
 	stop, user := job.StopOf(found.Annotations), found.Annotations[names.StopUserAnnotation]
 	if !a.StampedUsers || user == "" || stop == nil || stop.String() != ended.Message {
-		return strings.TrimLeft(strings.TrimPrefix(ended.Message, job.WasStopped), ": ")
+		said := strings.TrimPrefix(ended.Message, job.WasStopped)
+		if strings.HasPrefix(said, ":") {
+			// The reason of a stop without a name may read like one.
+			return "without a name" + said
+		}
+		return strings.TrimSpace(said)
 	}
 	who := "by " + ledger.Who(clip.Text(user, maxAnnotation), stop.By)
 	if stop.Note != "" {

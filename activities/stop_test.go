@@ -181,7 +181,8 @@ func TestByWhomARunWasStopped(t *testing.T) {
 		want            string
 	}{
 		"as claimed":                          {event.Stopped, ours.String(), nil, nil, "by ada (claimed): it hangs"},
-		"without a name":                      {event.Stopped, job.Stop{Note: "it hangs"}.String(), nil, nil, "it hangs"},
+		"without a name":                      {event.Stopped, job.Stop{Note: "it hangs"}.String(), nil, nil, "without a name: it hangs"},
+		"with a reason that names a user":     {event.Stopped, job.Stop{Note: "by root@example.com: x"}.String(), nil, []option{stamping}, "without a name: by root@example.com: x"},
 		"without a word":                      {event.Stopped, job.Stop{}.String(), nil, nil, ""},
 		"by a user who is stamped":            {event.Stopped, ours.String(), stops(ours, "ada@example.com"), []option{stamping}, "by ada@example.com (claims to be ada): it hangs"},
 		"by one whose name no policy guards":  {event.Stopped, ours.String(), stops(ours, "ada@example.com"), nil, "by ada (claimed): it hangs"},

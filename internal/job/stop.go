@@ -12,8 +12,9 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// maxStopText bounds each text of a Stop, in bytes.
-const maxStopText = 448
+// maxStopText bounds the note of a Stop, in bytes, and maxStopName the name: a row of the ledger, which is cut, is to say that the name
+// is claimed.
+const maxStopText, maxStopName = 448, 128
 
 // Stop says who ends a Job, as claimed, and why. Whoever may patch the Job may write it (names.StopAnnotation).
 type Stop struct {
@@ -45,10 +46,12 @@ func StopOf(annotations map[string]string) *Stop {
 	return &stop
 }
 
-func (s Stop) bounded() Stop { return Stop{By: stopText(s.By), Note: stopText(s.Note)} }
+func (s Stop) bounded() Stop {
+	return Stop{By: stopText(s.By, maxStopName), Note: stopText(s.Note, maxStopText)}
+}
 
 // stopText makes a text fit for a condition and an Event: printable and bounded.
-func stopText(text string) string {
+func stopText(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -58,7 +61,7 @@ func stopText(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, ""))
-	return clip.Text(strings.TrimSpace(text), maxStopText)
+	return clip.Text(strings.TrimSpace(text), limit)
 }
 
 // WasStopped begins the message of the verdict.

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"ostinato.dev/ostinato/internal/clip"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -190,4 +191,10 @@ func TestAStopThatTheJobDoesNotHaveFoundsNoVerdict(t *testing.T) {
 	assert.NotEmpty(t, job.UnfoundedVerdict(object, batchv1.JobStatus{}, "Stopped", nil, start))
 	object.Annotations = map[string]string{names.StopAnnotation: ""}
 	assert.Empty(t, job.UnfoundedVerdict(object, batchv1.JobStatus{}, "Stopped", nil, start))
+}
+
+// However long the name is that is claimed, a row of the ledger says that it is claimed.
+func TestANameThatIsClaimedIsSaidToBe(t *testing.T) {
+	stop := job.StopOf(map[string]string{names.StopAnnotation: job.Stop{By: "root@example.com: " + strings.Repeat("it hangs ", 50)}.Annotation()})
+	assert.Contains(t, clip.Message(stop.String()), "(claimed)")
 }

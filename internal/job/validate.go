@@ -62,7 +62,7 @@ func (s Spec) Validate() error {
 			number{"defaults.backoffCap", int64(s.Defaults.BackoffCap), unbounded},
 			number{"mistakes", int64(len(s.Mistakes)), maxList},
 		),
-		short(maxStopText, ptr.Deref(s.Stop, Stop{}).By, ptr.Deref(s.Stop, Stop{}).Note),
+		short(maxStopName, ptr.Deref(s.Stop, Stop{}).By), short(maxStopText, ptr.Deref(s.Stop, Stop{}).Note),
 		short(maxMistake, string(s.CompletionMode), string(s.RestartPolicy), string(s.PodReplacementPolicy)),
 		short(maxMistake, s.Mistakes...),
 		validatePolicy(s.PodFailurePolicy),
