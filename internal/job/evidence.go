@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/clip"
 )
 
 // Reasons of Attempt.Ended that are no verdict's.
@@ -114,12 +116,14 @@ func (s State) EndedWith(pods []PodFact, logs []PodLog) State {
 	return s
 }
 
-// takeLogs puts the ends of logs to the evidence.
+// takeLogs puts the ends of logs to the evidence. A log that is there stays where a later look finds none.
 func (s *State) takeLogs(logs []PodLog) {
 	s.Evidence = slices.Clone(s.Evidence)
 	for _, log := range logs {
-		if attempt := s.evidenceOf(log.UID); attempt != nil {
-			attempt.Log, attempt.LogMissing = log.Lines[max(len(log.Lines)-maxLog, 0):], log.Missing
+		attempt := s.evidenceOf(log.UID)
+		if attempt == nil || log.Lines == "" && attempt.Log != "" {
+			continue
 		}
+		attempt.Log, attempt.LogMissing = log.Lines[max(len(log.Lines)-maxLog, 0):], clip.Text(log.Missing, maxAttemptText)
 	}
 }

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -203,4 +204,25 @@ func asksForLog(plan job.Plan, uid string) bool {
 		}
 	}
 	return false
+}
+
+// TestALogThatIsKnownIsNotLost: the Pods of a Job that is deleted are looked at twice, and the second time a node may have removed the log.
+func TestALogThatIsKnownIsNotLost(t *testing.T) {
+	for name, test := range map[string]struct{ first, second, want job.PodLog }{
+		"gone the second time":      {job.PodLog{Lines: "last"}, job.PodLog{Missing: "the node has none any more"}, job.PodLog{Lines: "last"}},
+		"longer the second time":    {job.PodLog{Lines: "last"}, job.PodLog{Lines: "last\nwords"}, job.PodLog{Lines: "last\nwords"}},
+		"there the second time":     {job.PodLog{Missing: "too many"}, job.PodLog{Lines: "last"}, job.PodLog{Lines: "last"}},
+		"missing for a long reason": {job.PodLog{}, job.PodLog{Missing: strings.Repeat("x", 5000)}, job.PodLog{Missing: strings.Repeat("x", 4093) + "..."}},
+	} {
+		d := newDesk(t, specOf(1, 1))
+		d.edit(func(spec *job.Spec) { spec.Deleting = true })
+		d.listed()
+		test.first.UID, test.second.UID = uidOf(1), uidOf(1)
+		d.apply(d.decide(), job.Report{Logs: []job.PodLog{test.first}})
+		state := d.state.EndedWith(d.pods, []job.PodLog{test.second})
+		left := attemptOf(state, uidOf(1))
+		if left == nil || left.Log != test.want.Lines || left.LogMissing != test.want.Missing || state.Validate() != nil {
+			t.Errorf("%s: evidence %.200v, %v", name, left, state.Validate())
+		}
+	}
 }
