@@ -63,6 +63,7 @@ func (o ownership) trimJob(object any) (any, error) {
 	}
 	k8s.KeepAnnotations(&trimmed.ObjectMeta, job.Annotations, names.ScheduledTimestampAnnotation, names.InstantiateAnnotation)
 	k8s.KeepAnnotations(&trimmed.ObjectMeta, job.Annotations, settingAnnotations...)
+	keepStop(&trimmed.ObjectMeta, job.Annotations)
 	if o.takeOver.Jobs {
 		trimmed.ManagedFields = statusWrites(job.ManagedFields)
 	}
@@ -76,6 +77,13 @@ func (o ownership) trimJob(object any) (any, error) {
 	trimmed.Status.CompletedIndexes, trimmed.Status.FailedIndexes, trimmed.Status.UncountedTerminatedPods = "", nil, nil
 	trimmed.Status.Conditions = trimConditions(job.Status.Conditions)
 	return trimmed, nil
+}
+
+// keepStop keeps what the annotation says that ends a Job. It is longer than other settings, and bounded.
+func keepStop(trimmed *metav1.ObjectMeta, annotations map[string]string) {
+	if stop := job.StopOf(annotations); stop != nil {
+		metav1.SetMetaDataAnnotation(trimmed, names.StopAnnotation, stop.Annotation())
+	}
 }
 
 // trimPolicies keeps that there is a successPolicy, and a podFailurePolicy: a large one loses its rules. Neither can be

@@ -62,6 +62,18 @@ func TestTrimmedJobsAreSmall(t *testing.T) {
 	assert.Equal(t, job.SpecOf(whole).Mistakes, job.SpecOf(trimmed).Mistakes)
 }
 
+// What a stop says is longer than other settings. The workflow of a Job that is stopped before it has one begins with it.
+func TestAStopIsKeptAsItIsRead(t *testing.T) {
+	for _, value := range []string{
+		"", "it hangs", "it hangs: " + strings.Repeat("the lock of the night before was never released ", 3),
+		job.Stop{By: "ada", Note: "it waits for a lock that the run of yesterday holds, see OPS-1234"}.Annotation(), `{"by": 7}`,
+		strings.Repeat("é", 100_000),
+	} {
+		whole := run("r1", func(j *batchv1.Job) { j.Annotations[names.StopAnnotation] = value })
+		assert.Equal(t, job.SpecOf(whole).Stop, job.SpecOf(trimmedJob(t, whole)).Stop)
+	}
+}
+
 // The API server takes a schedule and annotations of any length.
 func TestTrimmedNativeCronJobsAreSmall(t *testing.T) {
 	long := strings.Repeat("1,", 64<<10)
