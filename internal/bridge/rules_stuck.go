@@ -176,7 +176,7 @@ func (h hold) explainedBy(object *batchv1.Job, warnings []corev1.Event, after ti
 		h.reason = event.FailedCreate
 	}
 	if noPod && retries {
-		h.since = newest.FirstTimestamp.Time
+		h.since = times.Later(h.since, times.Later(newest.FirstTimestamp.Time, newest.EventTime.Time))
 	}
 	h.words = clip.Text(newest.Reason+": "+newest.Message, maxStuckWords)
 	return &h

@@ -10,12 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -116,6 +118,10 @@ func (c *controller) podsOf(ctx context.Context, job *batchv1.Job) ([]*corev1.Po
 	selector, err := claim.Selector(job)
 	if err != nil {
 		return nil, err
+	}
+	if ptr.Deref(job.Spec.ManualSelector, false) {
+		// The cache does not have it, and its Pods lack the label with the Job's UID.
+		selector = labels.SelectorFromSet(labels.Set{names.WatchBucketLabel: names.WatchBucket(string(job.UID))})
 	}
 	list, err := c.Clients.Kubernetes.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: selector.String(), ResourceVersion: "0", Limit: maxLooked,

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -127,6 +128,12 @@ func TestWhenARunIsStuckAndByWhat(t *testing.T) {
 		"it is in back-off": {retries, nil, nil, 0, 0, "", ""},
 		"no Pod can be created after a failure": {
 			retries, nil, []corev1.Event{warned("j1", "FailedCreate", "quota", 200, 590)}, 0, 320, "FailedCreate", "FailedCreate: quota",
+		},
+		"no Pod can be created after a failure, and an Event has the newer form": {
+			retries, nil, []corev1.Event{{
+				InvolvedObject: corev1.ObjectReference{UID: "j1"}, Reason: "FailedCreate", Message: "quota",
+				EventTime: metav1.NewMicroTime(after(200)), Series: &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(after(590))},
+			}}, 0, 320, "FailedCreate", "FailedCreate: quota",
 		},
 		"a Pod has ended and is to be counted": {begun(), []*corev1.Pod{podOf(begun(), "a", ended)}, nil, 0, 0, "", ""},
 		"the Pods are not seen":                {begun(), nil, nil, 0, 0, "", ""},
@@ -265,4 +272,18 @@ func TestWhatHoldsARunIsBounded(t *testing.T) {
 			assert.Contains(t, ConditionReasonsOf[ostinatov1.ConditionRunStuck], condition.Reason)
 		})
 	}
+}
+
+// TestTheRunOfAJobWithASelectorOfItsOwnIsStuckToo: its Pods lack the label that the API server puts on others.
+func TestTheRunOfAJobWithASelectorOfItsOwnIsStuckToo(t *testing.T) {
+	job := run("j1", running, func(j *batchv1.Job) {
+		j.Status.Active = 1
+		j.Spec.ManualSelector, j.Spec.Selector = new(true), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "report"}}
+	})
+	pod := podOf(job, "a", waitsFor("ImagePullBackOff", "not found"), func(p *corev1.Pod) {
+		p.Labels = map[string]string{"app": "report", names.WatchBucketLabel: names.WatchBucket(string(job.UID))}
+	})
+	w := newWorld(t, cronJob(taken, nextRun(100_000), active("j1")), job, pod).lead()
+	w.waitUntil(func() bool { return w.runStuck().Status == metav1.ConditionTrue }, "the condition is True")
+	assert.Equal(t, "ImagePull", w.runStuck().Reason)
 }
