@@ -57,6 +57,7 @@ const (
 	logsForbidden = "not allowed to read logs (pods/log)"
 	logsTooMany   = "too many logs at once"
 	logTimedOut   = "the node did not answer in time"
+	logNoTime     = "there was no time left to read it"
 	logGone       = "the Pod is gone"
 	logNotStarted = "no container has started"
 	logSilent     = "the container has written none"
@@ -184,9 +185,9 @@ func (a *Activities) logOf(ctx context.Context, pod *corev1.Pod) (lines, reason 
 	if _, away := a.noLogs.Get(pod.Spec.NodeName); away {
 		return "", "the node has not answered within the last minute"
 	}
-	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	limited, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
-	text, err := a.end(ctx, pod, k8s.LogSourceOf(pod))
+	text, err := a.end(limited, pod, k8s.LogSourceOf(pod))
 	if lines = lastLines(text, a.Logs.Lines, a.Logs.Bytes); err == nil && lines != "" {
 		return lines, ""
 	}
@@ -198,6 +199,9 @@ func (a *Activities) logOf(ctx context.Context, pod *corev1.Pod) (lines, reason 
 	// The cache holds what it has beyond the very end of its time.
 	case reason == logsForbidden:
 		a.noLogs.Add(allNodes{}, true, forbiddenPause-1)
+	case reason == logTimedOut && ctx.Err() != nil:
+		// The time was spent on other requests: it is not the node that is away.
+		reason = logNoTime
 	case reason == logTimedOut:
 		a.noLogs.Add(pod.Spec.NodeName, true, awayPause-1)
 	case pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0:

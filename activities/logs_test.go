@@ -430,6 +430,35 @@ func TestANodeThatDidNotAnswerIsLeftAloneForAMinute(t *testing.T) {
 	}
 }
 
+// A node is not to blame for the time that an activity has spent before it asked: the logs of others are on it, too.
+func TestANodeThatWasGivenNoTimeIsNotLeftAlone(t *testing.T) {
+	running := func(name string) podBuilder {
+		pod := helloPod(name, corev1.PodRunning).Deleting()
+		pod.Spec.NodeName = "node"
+		return pod
+	}
+	s := newStage(t, []runtime.Object{running("a").Pod}, nil, withLogs(20, 4096))
+	late := true
+	s.logs(func(corev1.PodLogOptions) (string, error) {
+		if late {
+			time.Sleep(400 * time.Millisecond)
+			return "", context.DeadlineExceeded
+		}
+		return "last words", nil
+	})
+	request := protocol.ReleaseOrphansRequest{Job: jobRef, Evidence: true}
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := s.activities.ReleaseOrphans(short, request); err == nil {
+		t.Error("there was time to release the Pod")
+	}
+	late = false
+	result, err := s.activities.ReleaseOrphans(t.Context(), request)
+	if err != nil || len(result.Logs) != 1 || result.Logs[0].Lines != "last words" {
+		t.Errorf("with time for it: logs %+v, %v", result.Logs, err)
+	}
+}
+
 type timeoutError struct{}
 
 func (timeoutError) Error() string { return "i/o timeout" }
