@@ -221,8 +221,11 @@ func (a *Activities) naming(cronJob *ostinatov1.CronJob, planned plannedWith, st
 // tells. What a signal has done has its own Event, and so has what failures have.
 func (a *Activities) tellSuspension(cronJob, stored *ostinatov1.CronJob) {
 	was, is := schedule.SuspendedSince(cronJob.Status), schedule.SuspendedSince(stored.Status)
+	if was.Equal(&is) {
+		return
+	}
 	who := k8s.SuspenderOf(cronJob, a.StampedUsers)
-	if was.Equal(&is) || who.Through == ledger.ThroughSignal {
+	if who.Through == ledger.ThroughSignal {
 		return
 	}
 	told := event.Normal("Resumed", strings.TrimSpace("Resumed "+who.String()))
