@@ -25,7 +25,12 @@ func drawFault(t *rapid.T, s scenario) (drawn []step) {
 		return []step{faulty(0, crowd{Of: 70, Hangs: 30 * time.Second, Schedule: fmt.Sprintf("%d %d * * *", before.Minute(), before.Hour())})}
 	}
 	if rapid.IntRange(0, 11).Draw(t, "triggers") == 11 {
-		return []step{faulty(at, drawOfTriggers(t)), {At: at + time.Second, Does: "trigger"}}
+		drawn = []step{faulty(at, drawOfTriggers(t)), {At: at + time.Second, Does: "trigger"}}
+		if later := rapid.SampledFrom([]time.Duration{0, 3 * time.Second, 20 * time.Second}).Draw(t, "taken back after"); later > 0 {
+			// A call under way gives way to a signal, and leaves open whether the Job was made.
+			drawn = append(drawn, faulty(at+later, takesBack{}), step{At: at + later + 2*time.Second, Does: "resume"})
+		}
+		return drawn
 	}
 	if !s.Believes && rapid.IntRange(0, 11).Draw(t, "forges") == 11 {
 		return []step{{At: at, Does: "suspend"}, faulty(at+30*time.Second, forges{})}
@@ -83,10 +88,10 @@ func drawSlow(t *rapid.T, _ int) fault {
 	}
 }
 
-// drawOfTriggers draws what goes wrong with a trigger alone: each create is answered 500, or the write of the status hangs.
+// drawOfTriggers draws what goes wrong with a trigger alone: each create is answered 500, or one is not, or the write of the status hangs.
 func drawOfTriggers(t *rapid.T) fault {
-	if rapid.Bool().Draw(t, "hangs") {
-		return slow{Kind: "update cronjobs/status", Of: 1, Takes: 40 * time.Second, Lasts: 5 * time.Second}
+	if hangs := rapid.SampledFrom([]string{"", "update cronjobs/status", triggered}).Draw(t, "hangs"); hangs != "" {
+		return slow{Kind: hangs, Of: 1, Takes: 40 * time.Second, Lasts: 5 * time.Second}
 	}
 	return answers{Kind: triggered, Code: "500", Of: 1, Lasts: rapid.SampledFrom([]time.Duration{time.Minute, 4 * time.Minute, time.Hour}).Draw(t, "for")}
 }

@@ -11,6 +11,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/histories/play"
 )
 
@@ -72,6 +73,53 @@ func (cancels) plan(w *world, at time.Time) {
 	w.agenda.Plan(at, func() {
 		w.tell(play.Signal{Name: protocol.BackfillUpdate, Update: true, Argument: protocol.BackfillRequest{Cancel: true}})
 	})
+}
+
+// takesBack takes back all triggers that wait.
+type takesBack struct{}
+
+func (takesBack) String() string { return "all triggers are taken back" }
+func (takesBack) trait() trait   { return trait{} }
+
+func (takesBack) plan(w *world, at time.Time) {
+	w.agenda.Plan(at, func() {
+		sent := &sentCancel{at: time.Now()}
+		w.record.cancels = append(w.record.cancels, sent)
+		w.tell(play.Signal{
+			Name: protocol.TriggerUpdate, Update: true, Answered: sent.answeredWith, Argument: protocol.TriggerRequest{Cancel: true},
+		})
+	})
+}
+
+// sentCancel is the taking back of triggers: when it was sent, and when it was answered that they are; zero if it was not.
+type sentCancel struct{ at, answered time.Time }
+
+func (c *sentCancel) answeredWith(answer any, err error) {
+	c.answered = time.Time{}
+	if given, _ := answer.(protocol.TriggerAnswer); err == nil && given.Runs == schedule.RunsNone {
+		c.answered = time.Now()
+	}
+}
+
+// askedAgain finds Jobs that were made for triggers after these were taken back. A create that was sent before may be carried out later.
+func (o outcome) askedAgain() (wrong []string) {
+	late := slices.ContainsFunc(o.scenario.Steps, func(s step) bool {
+		fault, lands := s.Fault.(slow)
+		_, later := s.Fault.(landsLate)
+		return later || lands && fault.Lands
+	})
+	for _, entry := range o.ledger {
+		for _, cancel := range o.cancels {
+			before := entry.Manual && entry.By != backfiller && time.UnixMilli(entry.Sequence).Before(cancel.at)
+			again := slices.ContainsFunc(o.taken, func(one taken) bool {
+				return one.what == "create" && one.job.Name == entry.Job && !cancel.answered.IsZero() && one.at.After(cancel.answered)
+			})
+			if before && again && !late && !o.brokenOff() {
+				wrong = append(wrong, fmt.Sprintf("%s was taken back at %s, and made later", entry.Job, cancel.answered.Format(time.TimeOnly)))
+			}
+		}
+	}
+	return wrong
 }
 
 // overlaps is a trigger that asks for a policy.

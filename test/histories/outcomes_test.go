@@ -126,7 +126,7 @@ func (o outcome) Mistakes() []string {
 	if o.failure != "" {
 		return []string{o.failure}
 	}
-	return slices.Concat(o.runTwice(), o.overlaps(), o.wrongDeletes(), o.wrongCreates(), o.accounts(), o.contradictions(), o.steering(), o.lateness(), o.backfilled(), o.askers(), o.suspenders())
+	return slices.Concat(o.runTwice(), o.overlaps(), o.wrongDeletes(), o.wrongCreates(), o.accounts(), o.contradictions(), o.steering(), o.lateness(), o.backfilled(), o.askedAgain(), o.askers(), o.suspenders())
 }
 
 // runTwice finds times and triggers for which two Jobs were created. Of a Job that somebody else has deleted before the answer to its

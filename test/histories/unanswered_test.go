@@ -95,6 +95,14 @@ func unanswered() []scenario {
 			},
 		},
 		{
+			Name: "a trigger is taken back whose create has no answer", Spec: cron("*/5 * * * *", batchv1.AllowConcurrent), Begins: at("00:00:30"),
+			Lasts: 10 * time.Minute, Courses: []course{{Takes: 5 * time.Second}},
+			Steps: []step{
+				faulty(75*time.Second, slow{Kind: "create jobs", Of: 1, Takes: 40 * time.Second, Lasts: 10 * time.Second}), {At: 80 * time.Second, Does: "trigger"},
+				faulty(83*time.Second, takesBack{}), {At: 85 * time.Second, Does: "resume"},
+			},
+		},
+		{
 			Name: "each create of a trigger is answered 500", Spec: cron("*/5 * * * *", ostinatov1.QueueConcurrent), Begins: at("00:00:30"), Lasts: 25 * time.Minute,
 			Prompt: 70 * time.Second, Courses: []course{{Takes: 5 * time.Second}},
 			Steps: []step{faulty(0, answers{Kind: triggered, Code: "500", Of: 1, Lasts: time.Hour}), {At: 4*time.Minute + 20*time.Second, Does: "trigger"}},

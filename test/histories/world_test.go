@@ -71,6 +71,8 @@ type account struct {
 	// heard are the specs before each edit, up to when the workflow has heard of that, known is the one that it knows.
 	heard []stretch
 	known *schedule.Spec
+	// cancels are those of triggers.
+	cancels []*sentCancel
 	// ledger is what the workflow says at the end, lost what it said right before each time that it lost its memory.
 	ledger []ledger.Entry
 	lost   []ledger.Entry
