@@ -292,6 +292,10 @@ func (o outcome) runUncounted() (wrong []string) {
 		return nil
 	}
 	takes := uncountedTakes + 2*o.cost + 2*o.scenario.Lists + o.scenario.Hangs
+	if o.scenario.Faults.OneIn > 0 {
+		// What was refused is asked for once more, and may hang again.
+		takes += o.scenario.Hangs
+	}
 	if o.does("deaf") {
 		// An attempt that Temporal does not hear creates Pods, and its status is not written.
 		takes += deafFor
