@@ -181,7 +181,7 @@ func (l *ledger) plan(plan job.Plan) {
 // deleteAgain takes from the plan which Pods are deleted that were counted before.
 func (l *ledger) deleteAgain(plan job.Plan) {
 	for _, target := range plan.Deletes {
-		if known := l.pods[target.UID]; !target.Release && known.fate != job.Undecided {
+		if known := l.pods[target.UID]; known.fate != job.Undecided {
 			known.fact.Deleting = true
 		}
 	}
