@@ -86,7 +86,7 @@ func (o outcome) unread(at time.Time) bool {
 }
 
 // steered reports whether a signal asks for a write of spec.suspend: one that was not carried out before Temporal has forgotten something
-// last.
+// last. One that asked for what was so has left nothing on the object that tells, and is carried out when a reset brings it back.
 func (o outcome) steered(write taken) bool {
 	var since time.Time
 	// A forged status is one write ahead, as that of a task that was lost: what was heard is carried out.
@@ -102,8 +102,19 @@ func (o outcome) steered(write taken) bool {
 		heard := slices.ContainsFunc(o.taken, func(one taken) bool {
 			return one.what == "heard" && !one.at.Before(signal.at) && one.at.Before(since)
 		})
-		return !heard && !signal.at.After(write.at)
+		return (!heard || o.repeats(signal)) && !signal.at.After(write.at)
 	})
+}
+
+// repeats reports whether a signal asks for the same as the one before it.
+func (o outcome) repeats(signal request) bool {
+	before := ""
+	for _, one := range o.steers() {
+		if one.at.Before(signal.at) {
+			before = one.name
+		}
+	}
+	return before == signal.name
 }
 
 // lateness finds scheduled runs that have started later than they may, or not at all.
