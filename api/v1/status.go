@@ -108,7 +108,8 @@ type CronJobStatus struct {
 	// schedule or the time zone cannot be used. Suspended is True while no
 	// scheduled runs start. TemplateValid is False if the API server would refuse
 	// the Job of the next run. Stalled is True if either of them keeps runs from
-	// starting. Ready is True if the schedule runs or is suspended.
+	// starting. Ready is True if the schedule runs or is suspended, and the
+	// workflow is not paused in Temporal.
 	// LastRunSucceeded says how the run that ended last has ended.
 	// NativeCronJobActive is True while a batch/v1 CronJob of the same name exists
 	// and is not suspended. RunStuck is True while no container of a run starts.
@@ -253,8 +254,8 @@ const (
 	// ConditionTemplateValid is False when the API server refuses the Job of the next run. Each generation is judged
 	// once, by a dry run.
 	ConditionTemplateValid = "TemplateValid"
-	// ConditionReady is True when the schedule of the observed generation runs or is suspended. Failed runs do not
-	// change it.
+	// ConditionReady is True when the schedule of the observed generation runs or is suspended, and its workflow is not
+	// paused. Failed runs do not change it.
 	ConditionReady = "Ready"
 	// ConditionStalled is True when the schedule, time zone or template can't be used, which only an edit ends, or when others write the status.
 	ConditionStalled = "Stalled"

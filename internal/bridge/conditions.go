@@ -3,7 +3,9 @@ package bridge
 import (
 	"context"
 	"slices"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,9 +19,9 @@ func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ost
 	if k8s.IsNative(cronJob) || cronJob.DeletionTimestamp != nil {
 		return nil
 	}
-	// One apply has them all: a condition that it left out would be taken away.
+	// One apply has them all: a condition that it left out would be taken away. So would Ready, once it was written here.
 	all := slices.DeleteFunc(slices.Clone(cronJob.Status.Conditions), func(condition metav1.Condition) bool {
-		return !slices.Contains(schedule.BridgeConditionTypes, condition.Type)
+		return !slices.Contains(schedule.BridgeConditionTypes, condition.Type) && condition.Type != ostinatov1.ConditionReady
 	})
 	var changed []metav1.Condition
 	take := func(condition metav1.Condition, write bool) {
@@ -32,7 +34,9 @@ func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ost
 		take(namesakeCondition(cronJob, native, c.Clock.Now()))
 	}
 	if paused := c.memory.paused.get(item); paused != "" {
-		take(pausedCondition(cronJob, c.workflowID(item), paused == metav1.ConditionTrue, c.Clock.Now()))
+		condition, write := pausedCondition(cronJob, c.workflowID(item), paused == metav1.ConditionTrue, c.Clock.Now())
+		take(condition, write)
+		take(readyCondition(cronJob, condition, c.Clock.Now()))
 	}
 	if runs, known := c.stuckRuns(cronJob); known {
 		take(stuckCondition(cronJob, runs, c.Clock.Now()))
@@ -40,12 +44,18 @@ func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ost
 	if len(changed) == 0 {
 		return nil
 	}
-	if err := k8s.ApplyCronJobConditions(ctx, c.Clients.CronJobs, cronJob, all...); err != nil {
+	err := k8s.ApplyCronJobConditions(ctx, c.Clients.CronJobs, cronJob, all...)
+	if apierrors.IsConflict(err) {
+		// The cache is behind.
+		c.main.AddAfter(item, time.Second)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	for _, condition := range changed {
-		// Of a run that is stuck its Job has the Event.
-		if condition.Status == metav1.ConditionTrue && condition.Type != ostinatov1.ConditionRunStuck {
+		// Of a run that is stuck its Job has the Event, and of Ready the condition that it follows.
+		if condition.Status == metav1.ConditionTrue && condition.Type != ostinatov1.ConditionRunStuck && condition.Type != ostinatov1.ConditionReady {
 			c.warn(cronJob, condition.Reason, condition.Message)
 		}
 	}

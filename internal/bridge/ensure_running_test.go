@@ -319,6 +319,48 @@ func TestThePausedWorkflowOfACronJobIsLeftAndSaid(t *testing.T) {
 	w.hears()
 }
 
+// TestACronJobIsNotReadyWhileItsWorkflowIsPaused: the worker, whose condition Ready is, can't say so.
+func TestACronJobIsNotReadyWhileItsWorkflowIsPaused(t *testing.T) {
+	ready := func(c *ostinatov1.CronJob) {
+		for kind, reason := range map[string]string{ostinatov1.ConditionScheduleValid: "ScheduleParsed", ostinatov1.ConditionReady: "Scheduled"} {
+			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{
+				Type: kind, Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: *at(1), ObservedGeneration: 1,
+			})
+		}
+	}
+	w := newWorld(t, cronJob(taken, ready))
+	w.temporal.running[reportID] = "c1"
+	w.lead().hears("start " + reportID)
+	now := func() metav1.Condition {
+		return *meta.FindStatusCondition(w.cronJobs.Stored("shop", "report").Status.Conditions, ostinatov1.ConditionReady)
+	}
+	w.temporal.put(reportID, holder.Paused)
+	w.round()
+	w.eventually(func() bool { return now().Status == metav1.ConditionFalse }, "it is not Ready")
+	assert.Equal(t, "WorkflowPaused", now().Reason)
+	assert.Contains(t, now().Message, "temporal workflow unpause --workflow-id cronjob/shop/report")
+	assert.Contains(t, <-w.events.Events, "Warning WorkflowPaused")
+
+	// An activity that was under way has written the worker's own word.
+	stored := w.cronJobs.Stored("shop", "report").DeepCopy()
+	ready(stored)
+	w.put(stored)
+	w.eventually(func() bool { return now().Status == metav1.ConditionFalse }, "it is not Ready again")
+
+	// To the fake API server a list is atomic: the bridge's apply has taken the other conditions away.
+	stored = w.cronJobs.Stored("shop", "report").DeepCopy()
+	said := now()
+	ready(stored)
+	meta.SetStatusCondition(&stored.Status.Conditions, said)
+	w.put(stored)
+	w.temporal.put(reportID, "")
+	w.round()
+	w.eventually(func() bool { return now().Status == metav1.ConditionTrue }, "it is Ready")
+	assert.Equal(t, "Scheduled", now().Reason)
+	assert.Empty(t, w.events.Events)
+	w.hears()
+}
+
 // Two conditions are the bridge's: writing one of them takes the other not away.
 func TestAPausedWorkflowAndANamesakeAreSaidTogether(t *testing.T) {
 	w := newWorld(t, cronJob(taken), native(nativeTaken))

@@ -200,7 +200,7 @@ func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
 // cronJobUpdated looks at the generation, which an edit of the spec and a deletion raise, and a write of the status does not.
 func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
 	// The namesake may have changed while the cache did not have the condition yet.
-	noted := namesakeNoted(before) != namesakeNoted(after)
+	noted := namesakeNoted(before) != namesakeNoted(after) || !readyFollows(after)
 	if noted || before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
 		c.main.Add(cronJobKey(after))
 	}

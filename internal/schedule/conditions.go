@@ -158,6 +158,13 @@ func readiness(conditions []metav1.Condition, deleting, contested bool) []metav1
 	return []metav1.Condition{ready, stalled}
 }
 
+// Ready returns the condition Ready that follows from a CronJob's other conditions, without times.
+func Ready(cronJob *ostinatov1.CronJob) metav1.Condition {
+	conditions := cronJob.Status.Conditions
+	contested := find(conditions, ostinatov1.ConditionStalled).Reason == conditionReasonContested
+	return readiness(conditions, cronJob.DeletionTimestamp != nil, contested)[0]
+}
+
 // judged returns the conditions with TemplateValid by a judgement, and with what follows from it.
 func judged(conditions []metav1.Condition, judgement Judgement) []metav1.Condition {
 	valid := condition(ostinatov1.ConditionTemplateValid, judgement.Refusal == "", conditionReasonTemplateTaken, judgement.Refusal)

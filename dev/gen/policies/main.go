@@ -12,6 +12,8 @@ import (
 	"strings"
 	"text/template"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/bridge"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -45,7 +47,7 @@ func main() {
 		"UID":               schedule.MaxStatusUID,
 		"CronJobConditions": list(schedule.ConditionTypes, schedule.BridgeConditionTypes),
 		"BridgeConditions":  list(schedule.BridgeConditionTypes),
-		"CronJobReasons":    list(schedule.ConditionReasons),
+		"CronJobReasons":    list(schedule.ConditionReasons, bridge.ConditionReasonsOf[ostinatov1.ConditionReady]),
 		"CronJobText":       schedule.MaxStatusText,
 		"Active":            schedule.MaxStatusActive,
 	})

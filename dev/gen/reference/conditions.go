@@ -24,14 +24,18 @@ func conditionTables(from *source, tables map[string]string) error {
 			continue
 		}
 		written++
-		by, reasons := "worker", schedule.ConditionReasonsOf[kind]
-		if slices.Contains(schedule.BridgeConditionTypes, kind) {
-			by, reasons = "bridge", bridge.ConditionReasonsOf[kind]
+		var by []string
+		if len(schedule.ConditionReasonsOf[kind]) > 0 {
+			by = append(by, "worker")
 		}
+		if len(bridge.ConditionReasonsOf[kind]) > 0 {
+			by = append(by, "bridge")
+		}
+		reasons := slices.Concat(schedule.ConditionReasonsOf[kind], bridge.ConditionReasonsOf[kind])
 		if len(reasons) == 0 || one.doc == "" {
 			return fmt.Errorf("the condition %s has no reasons or no comment", kind)
 		}
-		rows = append(rows, []string{code(kind), by, saying(one.name, one.doc), code(reasons...)})
+		rows = append(rows, []string{code(kind), strings.Join(by, ", "), saying(one.name, one.doc), code(reasons...)})
 	}
 	if want := len(schedule.ConditionTypes) + len(schedule.BridgeConditionTypes); written != want {
 		return fmt.Errorf("api/v1 declares %d conditions, and %d are written", written, want)

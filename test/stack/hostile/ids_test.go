@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/dev/harness"
@@ -155,12 +156,13 @@ func TestAPausedWorkflowIsLeftAndSaid(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for _, condition := range cronJob.Status.Conditions {
-				if condition.Type == "WorkflowPaused" && condition.Status == want {
-					return nil
-				}
+			conditions := cronJob.Status.Conditions
+			paused, ready := meta.FindStatusCondition(conditions, "WorkflowPaused"), meta.FindStatusCondition(conditions, "Ready")
+			if paused == nil || ready == nil || paused.Status != want || (ready.Reason == "WorkflowPaused") != (want == metav1.ConditionTrue) ||
+				ready.Status == want {
+				return fmt.Errorf("conditions %v, want WorkflowPaused %s, and Ready not", conditions, want)
 			}
-			return fmt.Errorf("conditions %v, want WorkflowPaused %s", cronJob.Status.Conditions, want)
+			return nil
 		}
 	}
 	harness.Eventually(t, looked, condition(metav1.ConditionTrue))

@@ -56,7 +56,8 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 	var found []Deviation
 	add := func(kind, why string) { found = append(found, Deviation{cronJob.Namespace, cronJob.Name, kind, why}) }
 	suspended := ptr.Deref(cronJob.Spec.Suspend, false)
-	if due := timeOf(status.NextScheduleTime); !due.IsZero() && !suspended && clock.Now.Sub(due) > overdueAfter {
+	paused := conditionIs(cronJob, ostinatov1.ConditionWorkflowPaused)
+	if due := timeOf(status.NextScheduleTime); !due.IsZero() && !suspended && paused == nil && clock.Now.Sub(due) > overdueAfter {
 		add(kindOverdue, fmt.Sprintf("the run of %s has no outcome: are the workers and Temporal running?", clock.Short(due)))
 	}
 	if condition := conditionIs(cronJob, ostinatov1.ConditionStalled); condition != nil {
@@ -65,8 +66,8 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 	if status.ObservedGeneration != cronJob.Generation && clock.Now.Sub(changed(cronJob)) > unheardAfter {
 		add(kindUnheard, fmt.Sprintf("generation %d is observed, and there is %d: is the bridge running?", status.ObservedGeneration, cronJob.Generation))
 	}
-	if condition := conditionIs(cronJob, ostinatov1.ConditionWorkflowPaused); condition != nil {
-		add(kindPaused, condition.Message)
+	if paused != nil {
+		add(kindPaused, paused.Message)
 	}
 	if run, ok := stuck(cronJob); ok {
 		add(kindStuck, stuckFor(clock, run))

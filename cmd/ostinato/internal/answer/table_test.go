@@ -207,6 +207,17 @@ suspended   Suspended   by ada through ostinato: an upgrade
 	assert.Equal(t, "7 CronJobs, 1 as they should be, 1 overdue, 1 stalled, 1 unheard, 1 failing, 1 refused, 1 suspended", summary)
 }
 
+// TestStatusSaysOnceThatAWorkflowIsPaused: what is overdue meanwhile needs no look at the workers.
+func TestStatusSaysOnceThatAWorkflowIsPaused(t *testing.T) {
+	cronJob := report()
+	cronJob.Status.NextScheduleTime = ptr.To(stamp(at(9, 20)))
+	cronJob.Status.Conditions = []metav1.Condition{
+		{Type: ostinatov1.ConditionReady, Status: "False", Reason: "WorkflowPaused", Message: "unpause it"},
+		{Type: ostinatov1.ConditionWorkflowPaused, Status: "True", Message: "unpause it"},
+	}
+	assert.Equal(t, []answer.Deviation{{Namespace: "shop", CronJob: "report", Kind: "Paused", Why: "unpause it"}}, answer.Deviations(clock(), cronJob))
+}
+
 func TestATree(t *testing.T) {
 	cronJob := report()
 	cronJob.Status.Workflow = &ostinatov1.WorkflowReference{Namespace: "default", ID: "cronjob/shop/report"}

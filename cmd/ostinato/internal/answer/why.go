@@ -150,6 +150,9 @@ func unnamed(clock Clock, near nearby) string {
 // outlook says whether the next run will start, and if not, why not.
 func outlook(clock Clock, cronJob *ostinatov1.CronJob) string {
 	conditions := cronJob.Status.Conditions
+	if paused := conditionIs(cronJob, ostinatov1.ConditionWorkflowPaused); paused != nil {
+		return fmt.Sprintf("Nothing starts since %s: %s.", clock.Time(paused.LastTransitionTime.Time), paused.Message)
+	}
 	if stalled := meta.FindStatusCondition(conditions, ostinatov1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
 		return "No run starts until that is mended: " + stalled.Message
 	}
@@ -245,7 +248,7 @@ var reasons = map[string]string{
 	ledger.ReasonJobAlreadyActive:         "other runs were active, and concurrencyPolicy let no more run beside them",
 	ledger.ReasonSuspended:                "the CronJob was suspended",
 	ledger.ReasonStartingDeadlineExceeded: "startingDeadlineSeconds had passed before it could start",
-	ledger.ReasonOutage:                   "a worker, Temporal or the API server was away at that time",
+	ledger.ReasonOutage:                   "a worker, Temporal or the API server was away at that time, or the workflow was paused",
 	ledger.ReasonFoundLater:               "its Job was found later, and what held it up is not known",
 	ledger.ReasonFailedCreate:             "the API server refused the Job at first",
 	ledger.ReasonScheduleChanged:          "the schedule was edited before the run could start",

@@ -123,6 +123,17 @@ func TestWhy(t *testing.T) {
 			want: "Not yet: 2026-03-03 02:00:00 UTC is in 16h30m. The CronJob is suspended, so no scheduled run starts. by ada through ostinato: an upgrade. " +
 				"To resume it: ostinato resume report\n",
 		},
+		"a time that is due while the workflow is paused in Temporal": {
+			edit: func(cronJob *ostinatov1.CronJob) {
+				cronJob.Status.Conditions = []metav1.Condition{{
+					Type: ostinatov1.ConditionWorkflowPaused, Status: "True", LastTransitionTime: stamp(at(1, 0)), Message: "The workflow is paused in Temporal",
+				}}
+				cronJob.Status.NextScheduleTime, cronJob.Status.AccountedUntil = ptr.To(stamp(at(2, 0))), nil
+			},
+			at: at(2, 0),
+			want: "Not decided yet: the times up to none have their outcomes. Nothing starts since 2026-03-02 01:00:00 UTC: " +
+				"The workflow is paused in Temporal.\n",
+		},
 		"a time that the schedule does not name": {
 			at:   at(3, 15),
 			want: "No: the schedule, as it is now, names no run at that time. The nearest are 2026-03-02 02:00:00 UTC and 2026-03-03 02:00:00 UTC.\n",
