@@ -292,7 +292,7 @@ func (s *startAttempt) writeStatus(ctx context.Context) {
 		ctx = bounded
 	}
 	written := s.applyCronJobStatus(ctx, s.object, s.planned, status)
-	s.result.StatusFailed, s.result.Revision = written.StatusFailed, written.Revision
+	s.result.StatusFailed, s.result.Revision, s.result.Suspender = written.StatusFailed, written.Revision, written.Suspender
 	s.result.StatusLeft = written.CurrentSpec != nil || written.Overtaken
 	if written.Gone {
 		s.result = protocol.StartRunResult{Answer: written.Answer}

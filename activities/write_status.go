@@ -48,7 +48,7 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 		if written.Answer != (protocol.Answer{}) {
 			return written, nil
 		}
-		result.StatusFailed, result.Revision = written.StatusFailed, written.Revision
+		result.StatusFailed, result.Revision, result.Suspender = written.StatusFailed, written.Revision, written.Suspender
 	}
 	if result.StatusFailed != "" && len(request.Prune) > 0 {
 		// No write has guarded what was read.
@@ -183,13 +183,13 @@ func (a *Activities) writeCronJobStatus(
 	for try := 1; ; try++ {
 		a.cronJobCache.Remove(knownCronJob{planned.cronJob, planned.digest})
 		if planned.basis.Wrote(cronJob.Status, status.PlanDigest) {
-			result.Revision = cronJob.Status.Revision
+			result.Revision, result.Suspender = cronJob.Status.Revision, schedule.SuspenderIn(cronJob.Status)
 			return result, nil
 		}
 		status.Revision = planned.basis.Next(cronJob.Status)
 		stored, err := store.WriteStatus(ctx, cronJob, a.naming(cronJob, planned, *status))
 		if err == nil {
-			a.tellSuspension(cronJob, stored)
+			result.Suspender = a.tellSuspension(cronJob, stored)
 			if len(status.Active) > 0 {
 				a.remember(stored)
 			}
@@ -218,21 +218,22 @@ func (a *Activities) naming(cronJob *ostinatov1.CronJob, planned plannedWith, st
 }
 
 // tellSuspension emits an Event when a status is the first to say that the CronJob is suspended, or is no more, and by whom, as the object
-// tells. What a signal has done has its own Event, and so has what failures have.
-func (a *Activities) tellSuspension(cronJob, stored *ostinatov1.CronJob) {
+// tells. What a signal has done has its own Event, and so has what failures have. It returns who that was, or who has suspended a CronJob
+// that still is.
+func (a *Activities) tellSuspension(cronJob, stored *ostinatov1.CronJob) string {
 	was, is := schedule.SuspendedSince(cronJob.Status), schedule.SuspendedSince(stored.Status)
 	if was.Equal(&is) {
-		return
+		return schedule.SuspenderIn(stored.Status)
 	}
 	who := k8s.SuspenderOf(cronJob, a.StampedUsers)
-	if who.Through == ledger.ThroughSignal {
-		return
+	verb, said := "Suspended", cmp.Or(schedule.SuspenderIn(stored.Status), who.String())
+	if is.IsZero() {
+		verb, said = "Resumed", who.String()
 	}
-	told := event.Normal("Resumed", strings.TrimSpace("Resumed "+who.String()))
-	if !is.IsZero() {
-		told = event.Normal("Suspended", strings.TrimSpace("Suspended "+who.String()))
+	if who.Through != ledger.ThroughSignal {
+		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Normal(verb, strings.TrimSpace(verb+" "+who.String())))
 	}
-	a.Events.on(aCronJob(cronJobReference(cronJob)), told)
+	return said
 }
 
 // userOf returns the user that a signal's or update's header names; empty if the worker does not believe it.

@@ -50,6 +50,7 @@ type cronJobResult struct {
 	Found        *ostinatov1.CronJobStatus
 	Deleted      []string
 	StatusFailed string
+	Suspender    string
 	Judgement    *schedule.Judgement
 }
 
@@ -83,11 +84,15 @@ func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, a
 			Answer:  protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
 			Started: r.Started, Refused: r.Refused, Ended: r.Ended, Replaced: r.Deleted,
 			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed, Missing: r.Missing, GaveUp: r.GaveUp, User: r.User,
+			Suspender: r.Suspender,
 		}, err
 	})
 	register(protocol.WriteStatusActivity, func(ctx context.Context, request protocol.WriteStatusRequest) (protocol.WriteStatusResult, error) {
 		r, err := answer(ctx, asked(request))
-		return protocol.WriteStatusResult{Answer: protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec}, Pruned: r.Deleted, StatusFailed: r.StatusFailed, Judgement: r.Judgement}, err
+		return protocol.WriteStatusResult{
+			Answer: protocol.Answer{Gone: r.Gone, Overtaken: r.Overtaken, CurrentSpec: r.CurrentSpec},
+			Pruned: r.Deleted, StatusFailed: r.StatusFailed, Suspender: r.Suspender, Judgement: r.Judgement,
+		}, err
 	})
 	register(protocol.FindRunsActivity, func(ctx context.Context, request protocol.FindRunsRequest) (protocol.FindRunsResult, error) {
 		r, err := answer(ctx, asked(request))

@@ -78,7 +78,7 @@ func reportOf(result protocol.StartRunResult) schedule.Report {
 	report := schedule.Report{
 		Deleted: result.Replaced, StatusFailed: result.StatusFailed, StatusLeft: result.StatusLeft, Revision: result.Revision,
 		Unclear: result.Unclear != "", Unsent: result.Unsent, Sent: result.Sent, Message: result.Unclear, Missing: result.Missing,
-		User: result.User,
+		User: result.User, Suspender: result.Suspender,
 	}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
@@ -144,7 +144,7 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	c.behind.reset()
 	if c.answeredFor(ctx, result.Answer) {
 		report := schedule.Report{
-			Deleted: result.Pruned, StatusFailed: result.StatusFailed, Revision: result.Revision, Judgement: result.Judgement,
+			Deleted: result.Pruned, StatusFailed: result.StatusFailed, Revision: result.Revision, Suspender: result.Suspender, Judgement: result.Judgement,
 		}
 		c.state = schedule.Apply(plan, report, workflow.Now(ctx))
 		if plan.Status != nil {

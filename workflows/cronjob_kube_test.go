@@ -46,6 +46,8 @@ type cronJobKube struct {
 	requests []cronJobRequest
 	suspends []protocol.SetSuspendRequest
 	events   []event.Event
+	// suspender is what a write of the status answers that says who has suspended or resumed the CronJob.
+	suspender string
 	// jobs lists the Jobs that were created, children those that a Job workflow
 	// was started for.
 	jobs     []schedule.Run
@@ -152,7 +154,7 @@ func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cron
 		result.Judgement = k.judge()
 	}
 	if request.Status != nil {
-		k.status = *request.Status
+		k.status, result.Suspender = *request.Status, k.suspender
 		k.suspenders = append(k.suspenders, request.Suspender)
 	}
 	if request.Status != nil && result.Judgement != nil {

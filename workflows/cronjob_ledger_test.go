@@ -10,6 +10,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/ledger"
@@ -81,6 +82,42 @@ func TestTheLedgerQueryAnswersInPages(t *testing.T) {
 		}
 	})
 	k.runUntil(time.Hour, cron("* * * * *", allow))
+}
+
+// TestTheLedgerQueryAnswersWhoHasSuspendedAndResumed: also a run that starts beside a write of the status tells.
+func TestTheLedgerQueryAnswersWhoHasSuspendedAndResumed(t *testing.T) {
+	for name, policy := range map[string]batchv1.ConcurrencyPolicy{"a status": allow, "a start with a status": forbid} {
+		t.Run(name, func(t *testing.T) {
+			k := newCronJobKube(t)
+			suspended := cron("* * * * *", policy)
+			suspended.Suspend, suspended.Generation = true, 2
+			resumed := cron("* * * * *", policy)
+			resumed.Generation = 3
+			says := func(delay time.Duration, who string) {
+				k.after(delay, func() {
+					k.mutex.Lock()
+					defer k.mutex.Unlock()
+					k.suspender = who
+				})
+			}
+			says(2*time.Minute, "by ada")
+			k.signalSpec(2*time.Minute+10*time.Second, suspended)
+			says(5*time.Minute, "by bob")
+			k.signalSpec(5*time.Minute+10*time.Second, resumed)
+			says(7*time.Minute, "")
+			k.after(10*time.Minute, func() {
+				page := k.ledger(protocol.LedgerQuestion{Limit: 1})
+				if len(page.Suspensions) != 1 {
+					t.Fatalf("suspensions %+v", page.Suspensions)
+				}
+				one := page.Suspensions[0]
+				if one.Suspended != "by ada" || one.Resumed != "by bob" || one.To.Sub(one.From) != 3*time.Minute {
+					t.Errorf("suspension %+v", one)
+				}
+			})
+			k.runUntil(11*time.Minute, cron("* * * * *", policy))
+		})
+	}
 }
 
 func TestTheLedgerQueryAnswersByTime(t *testing.T) {

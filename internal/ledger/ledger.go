@@ -23,6 +23,8 @@ type Ledger struct {
 	Entries []Entry `json:"ledger,omitempty"`
 	// Imported are rows of an export, for reading alone: nothing is decided by them. They go before the ledger's own, the oldest first.
 	Imported []Entry `json:"imported,omitempty"`
+	// Suspensions are the last ones, oldest first.
+	Suspensions []Suspension `json:"suspensions,omitempty"`
 	// Dropped counts older entries.
 	Dropped int64 `json:"ledgerDropped,omitempty"`
 	// tallies are outcomes that the metric does not count yet; they are not carried over.

@@ -38,6 +38,8 @@ type Page struct {
 	Before int64 `json:"before,omitempty"`
 	// Dropped is the number of older rows, which the ledger no longer has.
 	Dropped int64 `json:"dropped,omitempty"`
+	// Suspensions are the last ones, oldest first, whatever rows are asked for.
+	Suspensions []Suspension `json:"suspensions,omitempty"`
 }
 
 // Row is an outcome, and how long the run took.
@@ -52,7 +54,7 @@ type Row struct {
 func (l Ledger) Page(question Question, waiting []Entry) Page {
 	all := slices.Concat(l.rows(), waiting)
 	next := len(all)
-	page := Page{Rows: []Row{}, Dropped: l.Dropped}
+	page := Page{Rows: []Row{}, Dropped: l.Dropped, Suspensions: l.Suspensions}
 	if question.Before > 0 {
 		next = int(min(max(question.Before-1-page.Dropped, 0), int64(next)))
 	}
@@ -155,7 +157,7 @@ func (l Ledger) Restored(status ostinatov1.CronJobStatus) Ledger {
 		}
 	}
 	own := slices.Concat(rest, entries, later)
-	return Ledger{Entries: own, Imported: l.Imported, Dropped: l.Dropped}.withoutTwins(own...).bound()
+	return Ledger{Entries: own, Imported: l.Imported, Suspensions: l.Suspensions, Dropped: l.Dropped}.withoutTwins(own...).bound()
 }
 
 // Numbered returns the ledger with the number of a trigger in its row, which was restored from a status.

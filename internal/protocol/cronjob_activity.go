@@ -72,6 +72,8 @@ type StartRunResult struct {
 	// that of the status that was written; 0 where none was.
 	StatusFailed string `json:"statusFailed,omitempty"`
 	Revision     int64  `json:"revision,omitempty"`
+	// Suspender says who has suspended the CronJob, or resumed it if that status is the first to say so; empty where nothing tells.
+	Suspender string `json:"suspender,omitempty"`
 }
 
 // WriteStatusRequest writes what a CronJob's workflow knows, and prunes the history, in the order of its fields.
@@ -100,6 +102,8 @@ type WriteStatusResult struct {
 	// Revision is that of the status that was written; 0 where none was.
 	StatusFailed string `json:"statusFailed,omitempty"`
 	Revision     int64  `json:"revision,omitempty"`
+	// Suspender says who has suspended the CronJob, or resumed it if that status is the first to say so; empty where nothing tells.
+	Suspender string `json:"suspender,omitempty"`
 	// Pruned names the Jobs that were deleted or already gone.
 	Pruned []string `json:"pruned,omitempty"`
 }

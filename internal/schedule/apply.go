@@ -30,6 +30,8 @@ type Report struct {
 	Missing bool
 	// User is who has asked for the run, if the start's Caller is believed.
 	User string
+	// Suspender says who has suspended the CronJob, or resumed it if the status is the first to say so; empty where nothing tells.
+	Suspender string
 	// Revision is that of the status that was written; 0 where none was.
 	Revision int64
 	// StatusFailed is why the status was not written; empty when it was.
@@ -47,6 +49,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	p := begin(plan.Next, Spec{}, now)
 	p.applyDeletes(plan.Deletes, report.Deleted)
 	p.applyJudgement(plan, report.Judgement)
+	p.state.Ledger = p.state.Steered(report.Suspender)
 	if report.Revision > 0 {
 		p.state.Basis = Basis{Revision: report.Revision}
 	}

@@ -78,7 +78,7 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 func SpecChanged(state State, from, to Spec, now time.Time) State {
 	p := begin(state.StatusUnknown(), from, now)
 	if to.Suspend && !from.Suspend && !p.state.Suspension.lasts() {
-		p.state.Suspension = p.state.suspendedAgain(p.suspendedSince())
+		p.suspend(p.suspendedSince())
 	}
 	if !to.runsAt(from.Schedule, from.TimeZone) {
 		// It is not known when it was replaced: times that both name stay due.

@@ -336,6 +336,7 @@ func (s State) Validate() error {
 		{"triggers", len(s.Triggers), MaxTriggers},
 		{"backfills", len(s.Backfills), maxBackfills},
 		{"former schedules", len(s.Calendar.Former), maxFormer},
+		{"suspensions", len(s.Suspensions), ledger.MaxSuspensions},
 		{"waiting", len(s.Calendar.Waiting), maxInState},
 	} {
 		if field.count > field.bound {

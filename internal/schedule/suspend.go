@@ -26,9 +26,9 @@ func (p *pass) markSuspension() {
 		if known := firstOf(p.state.Conditions, isSuspended); known != nil {
 			from = known.LastTransitionTime.UTC()
 		}
-		p.state.Suspension = p.state.suspendedAgain(from)
+		p.suspend(from)
 	case !p.spec.Suspend && lasting:
-		p.state.Suspension.To = p.now
+		p.state.Suspension.To, p.state.Ledger = p.now, p.state.Resume(p.state.Suspension.From, p.now)
 		// No plan may have come while it lasted.
 		p.state.Forgiven = p.state.ConsecutiveFailures
 	}
@@ -40,6 +40,11 @@ func (p *pass) markSuspension() {
 	if p.state.Calendar.Upcoming = nil; !p.spec.inOrder() && !kept || p.spec.Deleting {
 		p.setQueue(nil)
 	}
+}
+
+// suspend begins a suspension.
+func (p *pass) suspend(from time.Time) {
+	p.state.Suspension, p.state.Ledger = p.state.suspendedAgain(from), p.state.Suspend(from)
 }
 
 // suspendedSince returns from when a suspension counts that is heard of now: from a run that just became due, unless
@@ -209,6 +214,14 @@ func (s Suspender) claimedIn(was string) bool {
 	s.User = "\x00"
 	claim, isClaim := strings.CutPrefix(s.String(), "by \x00 (")
 	return isClaim && strings.HasSuffix(was, " ("+claim)
+}
+
+// SuspenderIn returns what a status says of who has suspended the CronJob; empty if it is not suspended.
+func SuspenderIn(status ostinatov1.CronJobStatus) string {
+	if condition := firstOf(status.Conditions, isSuspended); condition != nil {
+		return condition.Message
+	}
+	return ""
 }
 
 // SuspendedSince returns since when a status says that the CronJob is suspended; zero if it does not.

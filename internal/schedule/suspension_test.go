@@ -3,6 +3,9 @@ package schedule_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -59,4 +62,28 @@ func TestATimeOfTheSuspensionBeforeWasSuspended(t *testing.T) {
 	wantStrings(t, "ledger", c.ledger(),
 		"19T10:00:00 Started", "19T11:00:00 SkippedSuspended Suspended", "19T11:29:59 StartedLate FailedCreate manual",
 		"19T12:00:00 StartedLate Suspended")
+}
+
+// TestTheLedgerSaysWhoHasSuspendedAndResumed, as the writes of the status have answered.
+func TestTheLedgerSaysWhoHasSuspendedAndResumed(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("10:00"))
+	told := func(who string) {
+		c.state = schedule.Apply(schedule.Plan{Next: c.state}, schedule.Report{Suspender: who}, c.now)
+	}
+	c.edit(at("10:30"), suspended)
+	told("by ada through kubectl-edit")
+	c.edit(at("10:40"), func(s *schedule.Spec) { s.SuccessfulJobsHistoryLimit = 7 })
+	told("by ada through kubectl-edit")
+	c.edit(at("12:30"), resumed)
+	told("by bob through ostinato")
+	want := []ledger.Suspension{{From: at("10:30"), To: at("12:30"), Suspended: "by ada through kubectl-edit", Resumed: "by bob through ostinato"}}
+	assert.Equal(t, want, c.state.Suspensions)
+
+	// A workflow that begins anew with the status that there is knows of a suspension that lasts.
+	c.edit(at("12:40"), suspended)
+	anew := schedule.NewState(c.state.Identity, c.status, ledger.Ledger{}, nil)
+	again := newCluster(t, c.spec, at("09:30"))
+	again.state = anew
+	again.at(at("13:10")).edit(at("13:20"), resumed)
+	assert.Equal(t, []ledger.Suspension{{From: at("12:40"), To: at("13:20")}}, again.state.Suspensions)
 }

@@ -19,6 +19,8 @@ const (
 	signSkipped  = "–"
 	signQueued   = "…"
 	signRefused  = "!"
+	// signSuspended is that of a suspension among the rows of a ledger.
+	signSuspended = "‖"
 )
 
 // Legend says what the signs of a strip mean.

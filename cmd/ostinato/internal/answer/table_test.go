@@ -207,6 +207,27 @@ suspended   Suspended   by ada through ostinato: an upgrade
 	assert.Equal(t, "7 CronJobs, 1 as they should be, 1 overdue, 1 stalled, 1 unheard, 1 failing, 1 refused, 1 suspended", summary)
 }
 
+// TestSuspensionsStandAmongTheRunsOfALedger: those before the oldest row that is shown stand below it if there are no other rows.
+func TestSuspensionsStandAmongTheRunsOfALedger(t *testing.T) {
+	row := func(at time.Time) ostinatov1.RecentRun {
+		return ostinatov1.RecentRun{ScheduledTime: stamp(at), Outcome: string(ledger.SkippedSuperseded)}
+	}
+	rows := []ostinatov1.RecentRun{row(at(9, 0)), row(at(2, 0).AddDate(0, 0, -3))}
+	lasting := append(suspensions(), ledger.Suspension{From: at(9, 20), Suspended: "by eve through signal"})
+	for whole, want := range map[bool][]string{
+		true:  {"09:20:00", "09:00:00", "Sat 28 Feb 01:00 to 03:00:00", "Fri 27 Feb 02:00", "Mon 02 Feb 10:00 to Wed 04 Feb 10:00"},
+		false: {"09:20:00", "09:00:00", "Sat 28 Feb 01:00 to 03:00:00", "Fri 27 Feb 02:00"},
+	} {
+		var times []string
+		table := answer.Runs(clock(), rows).WithSuspensions(clock(), rows, lasting, whole)
+		for _, row := range table.Rows {
+			times = append(times, row[1])
+		}
+		assert.Equal(t, want, times)
+		assert.Equal(t, []string{"‖", "09:20:00", "Suspended", "", "10m", "", "suspended by eve through signal"}, table.Rows[0])
+	}
+}
+
 // TestStatusSaysOnceThatAWorkflowIsPaused: what is overdue meanwhile needs no look at the workers.
 func TestStatusSaysOnceThatAWorkflowIsPaused(t *testing.T) {
 	cronJob := report()

@@ -22,6 +22,8 @@ type Ledger struct {
 	// Whole says that there are no rows before these; Unseen says why rows may be missing, empty where none is.
 	Whole  bool
 	Unseen string
+	// Suspensions are the last ones, oldest first, where they were read.
+	Suspensions []ledger.Suspension
 }
 
 // Verdict says whether a CronJob ran at a time.
@@ -47,7 +49,7 @@ func Why(clock Clock, cronJob *ostinatov1.CronJob, known Ledger, at time.Time) V
 
 func why(clock Clock, cronJob *ostinatov1.CronJob, known Ledger, at time.Time) string {
 	if row := covering(known.Rows, at); row != nil {
-		return outcome(clock, cronJob, *row, at)
+		return outcome(clock, cronJob, *row, at, known)
 	}
 	if at.Before(cronJob.CreationTimestamp.Time) {
 		return fmt.Sprintf("No. The CronJob was created at %s, after that time. An earlier CronJob of this name would have had a ledger of its own, which went with it.",
@@ -62,9 +64,9 @@ func why(clock Clock, cronJob *ostinatov1.CronJob, known Ledger, at time.Time) s
 	case at.After(clock.Now):
 		return fmt.Sprintf("Not yet: %s is %s. %s", clock.Time(at), clock.Ago(at), outlook(clock, cronJob))
 	case len(known.Rows) > 0 && at.Before(oldest(known.Rows)) && !known.Whole:
-		return strings.TrimSpace(fmt.Sprintf("Not known here: the rows that were read begin at %s. %s", clock.Time(oldest(known.Rows)), known.Unseen))
+		return strings.TrimSpace(fmt.Sprintf("Not known here: the rows that were read begin at %s. %s", clock.Time(oldest(known.Rows)), cmp.Or(known.during(clock, at), known.Unseen)))
 	case !at.After(timeOf(cronJob.Status.AccountedUntil)):
-		return strings.TrimSpace(fmt.Sprintf("Not known here: the time has its outcome, but it is not among the rows that were read. %s", known.Unseen))
+		return strings.TrimSpace(fmt.Sprintf("Not known here: the time has its outcome, but it is not among the rows that were read. %s", cmp.Or(known.during(clock, at), known.Unseen)))
 	}
 	if run, ok := blocker(cronJob); ok && at.After(run.Since) {
 		return fmt.Sprintf("Not yet: the run of %s is held back.%s %s", clock.Time(at), behind(clock, cronJob), run.freed(cronJob))
@@ -170,7 +172,7 @@ func outlook(clock Clock, cronJob *ostinatov1.CronJob) string {
 }
 
 // outcome is the paragraph of a time that has one.
-func outcome(clock Clock, cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun, at time.Time) string {
+func outcome(clock Clock, cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun, at time.Time, known Ledger) string {
 	result := ledger.Outcome(row.Outcome)
 	var text string
 	switch result {
@@ -190,6 +192,9 @@ func outcome(clock Clock, cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun,
 	}
 	if row.Count > 1 {
 		text += fmt.Sprintf(" The same holds for %d times from %s to %s.", row.Count, clock.Time(row.ScheduledTime.Time), clock.Time(row.Until.Time))
+	}
+	if said := known.during(clock, at); said != "" && row.Reason == ledger.ReasonSuspended {
+		text += " " + said
 	}
 	if row.Manual {
 		text += " The run was " + asked(row) + "."

@@ -85,6 +85,14 @@ func golden(t *testing.T, file, got string) {
 	assert.Equal(t, string(want), got, "go test ./cmd/ostinato/internal/answer -update writes %s", file)
 }
 
+// suspensions are two: one a month ago, one that ended a while ago.
+func suspensions() []ledger.Suspension {
+	return []ledger.Suspension{
+		{From: at(10, 0).AddDate(0, -1, 0), To: at(10, 0).AddDate(0, -1, 2), Resumed: "by bob (claimed) at 2026-02-04T10:00:00Z through ostinato"},
+		{From: at(1, 0).AddDate(0, 0, -2), To: at(3, 0), Suspended: "by ada@example.com at 2026-02-28T01:00:00Z through kubectl-edit: an upgrade"},
+	}
+}
+
 func TestWhy(t *testing.T) {
 	for name, test := range map[string]struct {
 		edit   func(*ostinatov1.CronJob)
@@ -133,6 +141,30 @@ func TestWhy(t *testing.T) {
 			at: at(2, 0),
 			want: "Not decided yet: the times up to none have their outcomes. Nothing starts since 2026-03-02 01:00:00 UTC: " +
 				"The workflow is paused in Temporal.\n",
+		},
+		"a time during a suspension": {
+			ledger: answer.Ledger{
+				Rows: []ostinatov1.RecentRun{{
+					ScheduledTime: stamp(at(2, 0).AddDate(0, 0, -2)), Until: ptr.To(stamp(at(2, 0))), Count: 3, Outcome: string(ledger.SkippedSuspended),
+					Reason: ledger.ReasonSuspended,
+				}},
+				Suspensions: suspensions(),
+			},
+			at: at(2, 0).AddDate(0, 0, -1),
+			want: "No: the time was skipped, since the CronJob was suspended. The same holds for 3 times from 2026-02-28 02:00:00 UTC to 2026-03-02 02:00:00 UTC. " +
+				"Suspended by ada@example.com at 2026-02-28T01:00:00Z through kubectl-edit: an upgrade; resumed at 2026-03-02 03:00:00 UTC. " +
+				"To run it after all: ostinato backfill report 2026-03-01T02:00:00Z\n",
+		},
+		"a time during a suspension whose row has gone": {
+			edit:   func(cronJob *ostinatov1.CronJob) { cronJob.CreationTimestamp = stamp(at(2, 0).AddDate(-1, 0, 0)) },
+			ledger: answer.Ledger{Rows: []ostinatov1.RecentRun{ran("Complete", time.Minute)}, Suspensions: suspensions()},
+			at:     at(2, 0).AddDate(0, -1, 1),
+			want: "Not known here: the rows that were read begin at 2026-03-02 02:00:00 UTC. " +
+				"Suspended at 2026-02-02 10:00:00 UTC; resumed by bob (claimed) at 2026-02-04T10:00:00Z through ostinato.\n",
+		},
+		"a run that was asked for during a suspension": {
+			ledger: answer.Ledger{Rows: []ostinatov1.RecentRun{ran("Complete", 90*time.Second)}, Suspensions: suspensions()}, at: at(2, 0),
+			want: "Yes: Job report-29541720 was created at 2026-03-02 02:00:00 UTC, and completed after 1m30s.\n",
 		},
 		"a time that the schedule does not name": {
 			at:   at(3, 15),

@@ -160,6 +160,12 @@ func (w *Workflows) Ledger(ctx context.Context, cronJob *ostinatov1.CronJob, que
 	return rows, err == nil && all.Before == 0 && all.Dropped == 0, err
 }
 
+// Suspensions reads the last suspensions of a CronJob, oldest first.
+func (w *Workflows) Suspensions(ctx context.Context, cronJob *ostinatov1.CronJob) ([]ledger.Suspension, error) {
+	page, err := w.pages(ctx, cronJob, protocol.LedgerQuestion{Limit: 1})
+	return page.Suspensions, err
+}
+
 // maxRows is more than a ledger has.
 const maxRows = 10_000
 

@@ -33,6 +33,23 @@ func (p *person) readLedger(ctx context.Context, cronJob *ostinatov1.CronJob, li
 	return known
 }
 
+// readHistory is readLedger with the last suspensions, which no status has.
+func (p *person) readHistory(ctx context.Context, cronJob *ostinatov1.CronJob, limit int, since, until time.Time) answer.Ledger {
+	known := p.readLedger(ctx, cronJob, limit, since, until)
+	if !answer.WasSuspended(cronJob) || known.Unseen != "" {
+		return known
+	}
+	workflows, err := p.workflows(ctx)
+	if err == nil {
+		known.Suspensions, err = workflows.Suspensions(ctx, cronJob)
+		err = p.giveUp(err)
+	}
+	if err != nil {
+		known.Unseen = fmt.Sprintf("Who has suspended and resumed it could not be read: %s.", reason(err))
+	}
+	return known
+}
+
 // giveUp lets nothing ask Temporal again that can't be reached: each of a thousand questions would wait for its answer. It
 // returns the error that was the first to say so, or the given one where that is about something else.
 func (p *person) giveUp(err error) error {

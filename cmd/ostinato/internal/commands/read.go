@@ -91,13 +91,15 @@ func (p *person) newRuns() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			known := p.readLedger(cmd.Context(), cronJob, limit, from, time.Time{})
+			known := p.readHistory(cmd.Context(), cronJob, limit, from, time.Time{})
 			rows := slices.DeleteFunc(slices.Clone(known.Rows), func(row ostinatov1.RecentRun) bool { return end(row).Before(from) })
 			rows = rows[:min(len(rows), limit)]
 			if known.Unseen != "" {
 				p.note("%s", known.Unseen)
 			}
-			return p.write(answer.Runs(p.clock(), answer.Told(p.clock(), cronJob, rows)), some(rows), jobs(rows))
+			table := answer.Runs(p.clock(), answer.Told(p.clock(), cronJob, rows))
+			table = table.WithSuspensions(p.clock(), rows, known.Suspensions, known.Whole && len(rows) == len(known.Rows))
+			return p.write(table, some(rows), jobs(rows))
 		}),
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "how many rows to show at most")
@@ -200,7 +202,7 @@ func (p *person) newWhy() *cobra.Command {
 			} else if !came {
 				return p.verdict(answer.Nothing(clock, cronJob))
 			}
-			return p.verdict(answer.Why(clock, cronJob, p.readLedger(cmd.Context(), cronJob, 1, at, at), at))
+			return p.verdict(answer.Why(clock, cronJob, p.readHistory(cmd.Context(), cronJob, 1, at, at), at))
 		}),
 	}
 	p.outputFlag(cmd, "how the answer is written, in place of a paragraph", asJSON, asYAML)

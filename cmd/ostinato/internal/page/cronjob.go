@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"net/url"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -21,7 +22,8 @@ type CronJob struct {
 	Marks           []Mark
 	// Policy are the fields of the spec that decide when and whether it runs.
 	Policy []Fact
-	// Suspensions are the present suspension, and those by which times were skipped, the newest first.
+	// Suspensions are the present suspension, and the earlier ones, or those by which times were skipped where no others could be
+	// read, the newest first.
 	Suspensions []string
 	Plot        Plot
 	// Rows are the latest times.
@@ -47,8 +49,14 @@ func NewCronJob(clock answer.Clock, cronJob *ostinatov1.CronJob, known answer.Le
 			shown.Suspensions = append(shown.Suspensions, "Now: "+answer.Printable(deviation.Why))
 		}
 	}
+	for _, suspension := range slices.Backward(known.Suspensions) {
+		if suspension.To.IsZero() {
+			continue
+		}
+		shown.Suspensions = append(shown.Suspensions, clock.Short(suspension.From)+": "+answer.Printable(answer.Suspended(clock, suspension)))
+	}
 	for _, row := range answer.Told(clock, cronJob, known.Rows) {
-		if ledger.Outcome(row.Outcome) == ledger.SkippedSuspended {
+		if ledger.Outcome(row.Outcome) == ledger.SkippedSuspended && len(known.Suspensions) == 0 {
 			shown.Suspensions = append(shown.Suspensions, labelOf(clock, row))
 		}
 		if len(shown.Rows) < maxTimes {

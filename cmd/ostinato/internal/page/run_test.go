@@ -133,6 +133,18 @@ func TestACronJobShowsItsPolicyAndSuspensions(t *testing.T) {
 	assert.Equal(t, "no Temporal", shown.Unseen)
 }
 
+// TestACronJobShowsWhoHasSuspendedIt, weeks after the times that were skipped.
+func TestACronJobShowsWhoHasSuspendedIt(t *testing.T) {
+	cronJob := hourly(ran(at(9, 0), "Complete", time.Minute))
+	shown := page.NewCronJob(clock(), cronJob, answer.Ledger{Rows: cronJob.Status.RecentRuns, Suspensions: []ledger.Suspension{
+		{From: at(4, 0).AddDate(0, -1, 0), To: at(8, 0).AddDate(0, -1, 2), Suspended: "by ada", Resumed: "by bob"},
+		{From: at(7, 0), To: at(8, 0), Suspended: "by eve\x1b[2J"}, {From: at(9, 0), Suspended: "is said by the condition"},
+	}})
+	assert.Equal(t, []string{
+		"07:00:00: suspended by eve[2J; resumed at 2026-03-02 08:00:00 UTC", "Mon 02 Feb 04:00: suspended by ada; resumed by bob",
+	}, shown.Suspensions)
+}
+
 func TestLinksToTemporal(t *testing.T) {
 	workflow := ostinatov1.WorkflowReference{Namespace: "prod.a1", ID: "cronjob/shop/<report>"}
 	for want, address := range map[string][2]string{

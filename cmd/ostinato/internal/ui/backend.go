@@ -9,6 +9,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -24,6 +25,7 @@ type Backend interface {
 	Stop(ctx context.Context, of *batchv1.Job, stop job.Stop, dryRun bool) error
 
 	Ledger(ctx context.Context, cronJob *ostinatov1.CronJob, question protocol.LedgerQuestion) (rows []ostinatov1.RecentRun, whole bool, err error)
+	Suspensions(ctx context.Context, cronJob *ostinatov1.CronJob) ([]ledger.Suspension, error)
 	// JobWorkflow names the workflow of a Job, which may be gone.
 	JobWorkflow(ctx context.Context, cronJob *ostinatov1.CronJob, job string) (ostinatov1.WorkflowReference, error)
 	Evidence(ctx context.Context, workflow ostinatov1.WorkflowReference) (protocol.JobDescription, error)

@@ -143,7 +143,7 @@ func (s *Server) cronJob(writer http.ResponseWriter, request *http.Request) {
 		return
 	}
 	clock := s.settings.Clock()
-	shown := page.NewCronJob(clock, cronJob, s.reader.latest(request.Context(), cronJob, time.Time{}).Ledger)
+	shown := page.NewCronJob(clock, cronJob, s.reader.withSuspensions(request.Context(), cronJob))
 	if cronJob.Status.Workflow != nil {
 		shown.Link = page.WorkflowLink(s.settings.TemporalUI, *cronJob.Status.Workflow)
 	}

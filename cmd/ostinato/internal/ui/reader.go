@@ -242,6 +242,18 @@ func (r *reader) latest(ctx context.Context, cronJob *ostinatov1.CronJob, at tim
 	return page.Known{Ledger: answer.Ledger{Rows: rows, Whole: whole}}
 }
 
+// withSuspensions is latest with the last suspensions, which no status has.
+func (r *reader) withSuspensions(ctx context.Context, cronJob *ostinatov1.CronJob) answer.Ledger {
+	known := r.latest(ctx, cronJob, time.Time{}).Ledger
+	if answer.WasSuspended(cronJob) && known.Unseen == "" && !r.isAway() {
+		var err error
+		if known.Suspensions, err = r.backend.Suspensions(ctx, cronJob); err != nil {
+			known.Unseen = unseenBecause(err.Error())
+		}
+	}
+	return known
+}
+
 func (r *reader) withoutTemporal(cronJob *ostinatov1.CronJob) page.Known {
 	known := r.known(cronJob)
 	known.Unseen = unseenBecause(r.unseen(nil))

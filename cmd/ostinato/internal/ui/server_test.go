@@ -22,6 +22,7 @@ import (
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ui"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/testing/fixture/night"
@@ -73,6 +74,10 @@ func (b *backend) Ledger(ctx context.Context, cronJob *ostinatov1.CronJob, quest
 		since = now.Add(-48 * time.Hour)
 	}
 	return night.Ledger(cronJob, since), false, answers.away
+}
+
+func (b *backend) Suspensions(context.Context, *ostinatov1.CronJob) ([]ledger.Suspension, error) {
+	return []ledger.Suspension{{From: now.Add(-time.Hour), To: now, Suspended: "by ada <script>", Resumed: "by bob"}}, nil
 }
 
 func (b *backend) Evidence(context.Context, ostinatov1.WorkflowReference) (protocol.JobDescription, error) {
