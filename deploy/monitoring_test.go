@@ -74,6 +74,10 @@ func TestEachAlertHasATableInWhichItFiresAndDoesNot(t *testing.T) {
 		}
 		require.NoError(t, yaml.Unmarshal(text, &tables))
 		for _, table := range tables.Tests {
+			if !strings.HasPrefix(table.Name, "Ostinato") {
+				// It is of an expression that is no alert of ours.
+				continue
+			}
 			for _, row := range table.Rows {
 				assert.Contains(t, row.Expr, `alertname="`+table.Name+`"`)
 				firing := slices.ContainsFunc(row.Samples, func(sample struct {

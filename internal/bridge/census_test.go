@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -53,7 +54,9 @@ func TestTheLeaderCountsWhatIsWrongInEachNamespace(t *testing.T) {
 		{"cronjobs", []string{"Queued", "shop"}, 1},
 		{"cronjobs", []string{"None", "billing"}, 1},
 		{"failing_cronjobs", []string{"billing"}, 0},
-		{"consecutive_failures", []string{"shop"}, 5},
+		{"consecutive_failures", []string{"other", "shop"}, 5},
+		{"consecutive_failures", []string{"report", "shop"}, 2},
+		{"consecutive_failures", []string{"new", "billing"}, 0},
 		{"queued_runs", []string{"shop"}, 2},
 		{"longest_queued_run_seconds", []string{"shop"}, 80},
 		{"active_jobs", []string{"shop"}, 1},
@@ -65,6 +68,17 @@ func TestTheLeaderCountsWhatIsWrongInEachNamespace(t *testing.T) {
 	w.cancel()
 	w.stopped()
 	assert.Zero(t, w.measured("ostinato_bridge_failing_cronjobs", "shop"), "it leads no more")
+}
+
+// TestMetricsNameTheCronJobsThatFailMost: ten of a namespace, and one of two that have the same name.
+func TestMetricsNameTheCronJobsThatFailMost(t *testing.T) {
+	n := namespaceCount{cronJobs: map[string]int{}, failures: map[string]int32{}, values: map[*prometheus.Desc]float64{}}
+	for count := range int32(30) {
+		n.addCronJob(cronJob(named("shop", fmt.Sprintf("c%02d", count/2)), failures(count)), after(1))
+	}
+	assert.Equal(t, []string{"c14", "c13", "c12", "c11", "c10", "c09", "c08", "c07", "c06", "c05"}, n.failingMost())
+	assert.EqualValues(t, 29, n.failures["c14"])
+	assert.EqualValues(t, 29, n.values[failing], "all of them are counted")
 }
 
 func TestWhichJobsAreUnderWay(t *testing.T) {

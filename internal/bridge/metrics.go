@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -113,7 +114,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	cronJobsDesc  = newDesc("cronjobs", "CronJobs by the outcome of their last scheduled time, as their status says.", "last_outcome")
 	failing       = newDesc("failing_cronjobs", "CronJobs whose last run to end has failed.")
-	maxFailures   = newDesc("consecutive_failures", "The most runs in a row that have failed of one CronJob.")
+	failuresOf    = newDesc("consecutive_failures", "Runs in a row that have failed of a CronJob, of the ten that have failed most of a namespace.", "cronjob")
 	queuedRuns    = newDesc("queued_runs", "Runs that wait in the queues of CronJobs.")
 	longestQueued = newDesc("longest_queued_run_seconds", "How overdue the oldest queued run is.")
 	activeJobs    = newDesc("active_jobs", "Jobs under way, without the suspended.")
@@ -123,12 +124,14 @@ var (
 )
 
 // gauges are the metrics that have one value for each namespace.
-var gauges = []*prometheus.Desc{failing, maxFailures, queuedRuns, longestQueued, activeJobs, stuckJobs, longJobs, longestActive}
+var gauges = []*prometheus.Desc{failing, queuedRuns, longestQueued, activeJobs, stuckJobs, longJobs, longestActive}
 
 // namespaceCount is what a census finds in one namespace.
 type namespaceCount struct {
 	// cronJobs are the CronJobs by the outcome of their last scheduled time.
 	cronJobs map[string]int
+	// failures are the runs in a row that have failed, by the name of the CronJob. One of batch/v1 may have the name, too.
+	failures map[string]int32
 	// values are those of the gauges.
 	values map[*prometheus.Desc]float64
 }
@@ -142,7 +145,7 @@ func (n *namespaceCount) addCronJob(cronJob *ostinatov1.CronJob, now time.Time) 
 	n.cronJobs[lastOutcome(cronJob)]++
 	if failures := cronJob.Status.ConsecutiveFailures; failures > 0 {
 		n.values[failing]++
-		n.atLeast(maxFailures, float64(failures))
+		n.failures[cronJob.Name] = max(n.failures[cronJob.Name], failures)
 	}
 	n.values[queuedRuns] += float64(max(cronJob.Status.Queued, 0))
 	for _, row := range cronJob.Status.RecentRuns {
@@ -150,6 +153,17 @@ func (n *namespaceCount) addCronJob(cronJob *ostinatov1.CronJob, now time.Time) 
 			n.atLeast(longestQueued, now.Sub(row.ScheduledTime.Time).Seconds())
 		}
 	}
+}
+
+// maxFailing bounds the CronJobs of a namespace that metrics name.
+const maxFailing = 10
+
+// failingMost are the names of the CronJobs that have failed most.
+func (n *namespaceCount) failingMost() []string {
+	names := slices.SortedFunc(maps.Keys(n.failures), func(a, b string) int {
+		return cmp.Or(cmp.Compare(n.failures[b], n.failures[a]), cmp.Compare(a, b))
+	})
+	return names[:min(len(names), maxFailing)]
 }
 
 // lastOutcome returns the outcome of the CronJob's last scheduled time as a label's value: one of few, whatever status says.
@@ -188,6 +202,7 @@ type census struct {
 // Describe implements prometheus.Collector.
 func (c *census) Describe(descs chan<- *prometheus.Desc) {
 	descs <- cronJobsDesc
+	descs <- failuresOf
 	for _, gauge := range gauges {
 		descs <- gauge
 	}
@@ -202,6 +217,9 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 	for namespace, n := range *latest {
 		for outcome, count := range n.cronJobs {
 			metrics <- prometheus.MustNewConstMetric(cronJobsDesc, prometheus.GaugeValue, float64(count), namespace, outcome)
+		}
+		for _, name := range n.failingMost() {
+			metrics <- prometheus.MustNewConstMetric(failuresOf, prometheus.GaugeValue, float64(n.failures[name]), namespace, name)
 		}
 		for _, gauge := range gauges {
 			metrics <- prometheus.MustNewConstMetric(gauge, prometheus.GaugeValue, n.values[gauge], namespace)
@@ -222,7 +240,7 @@ func (c *census) count(objects *objects, judge func(*batchv1.Job) judgement, now
 	of := func(namespace string) *namespaceCount {
 		n := counted[namespace]
 		if n == nil {
-			n = &namespaceCount{cronJobs: map[string]int{}, values: map[*prometheus.Desc]float64{}}
+			n = &namespaceCount{cronJobs: map[string]int{}, failures: map[string]int32{}, values: map[*prometheus.Desc]float64{}}
 			counted[namespace] = n
 		}
 		return n
