@@ -33,16 +33,22 @@ func (o *Options) cronJob(ctx workflow.Context, input *protocol.CronJobInput) er
 	c := newCronJob(ctx, o, input)
 	c.cancelled = func() bool { return cancelled.Err() != nil }
 	if err := cmp.Or(
-		workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe),
-		workflow.SetQueryHandler(ctx, protocol.LedgerQuery, c.ledger),
+		workflow.SetQueryHandlerWithOptions(ctx, protocol.DescribeQuery, c.describe, describes),
+		workflow.SetQueryHandlerWithOptions(ctx, protocol.LedgerQuery, c.ledger, workflow.QueryHandlerOptions{
+			Description: `What became of each scheduled time: {"limit": number, "since": time, "until": time}`,
+		}),
 		c.handleBackfills(ctx),
 		c.handleTriggers(ctx),
 		c.handleImports(ctx),
 	); err != nil {
 		return fmt.Errorf("set query and update handlers of CronJob %s/%s: %w", c.reference.Namespace, c.reference.Name, err)
 	}
+	offer(ctx, protocol.SuspendSignal, protocol.ResumeSignal, protocol.TriggerSignal)
 	return c.run(ctx)
 }
+
+// describes are the options of the query that both kinds of workflows answer.
+var describes = workflow.QueryHandlerOptions{Description: "All that the workflow knows of its object"}
 
 // runningCronJob is a running CronJob workflow.
 type runningCronJob struct {

@@ -44,9 +44,10 @@ func (o *Options) job(ctx workflow.Context, input *protocol.JobInput) (job.Resul
 	}
 	ctx = inOrder(ctx, o.Weights, input.Job.Namespace)
 	w := newJob(ctx, o.Cluster, input)
-	if err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, w.describe); err != nil {
+	if err := workflow.SetQueryHandlerWithOptions(ctx, protocol.DescribeQuery, w.describe, describes); err != nil {
 		return job.Result{}, fmt.Errorf("set query handler: %w", err)
 	}
+	offer(ctx, protocol.SuspendSignal, protocol.ResumeSignal, protocol.StopSignal)
 	return w.run(ctx)
 }
 

@@ -41,6 +41,21 @@ var fieldsOf = map[string][]string{
 	protocol.TriggerSignal: {"note", "by", "overlap"},
 }
 
+// offered are the descriptions of signals of people.
+var offered = map[string]string{
+	protocol.SuspendSignal: `Sets spec.suspend of the object: {"note": text, "by": name}`,
+	protocol.ResumeSignal:  `Takes a suspension back: {"by": name, "reason": text, "force": bool}`,
+	protocol.StopSignal:    `Ends the run as Failed, where the worker accepts that: {"note": text, "by": name}`,
+	protocol.TriggerSignal: `Starts one run now: {"note": text, "by": name, "overlap": policy}`,
+}
+
+// offer makes signals part of the workflow's metadata, so that Temporal's UI offers them before one has come.
+func offer(ctx workflow.Context, signals ...string) {
+	for _, signal := range signals {
+		workflow.GetSignalChannelWithOptions(ctx, signal, workflow.SignalChannelOptions{Description: offered[signal]})
+	}
+}
+
 // argumentOf reads the argument of a signal that people type.
 func argumentOf(ctx workflow.Context, received message) argument {
 	read := decodeArgument(received.payload.GetData(), fieldsOf[received.signal])
