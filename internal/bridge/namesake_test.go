@@ -26,7 +26,7 @@ func TestNamesakeCondition(t *testing.T) {
 		}
 	}
 	const advice = "A batch/v1 CronJob of the same name is active, so the work may run twice: " +
-		"delete it (kubectl -n shop delete cronjobs.batch report) or suspend it"
+		"delete it (kubectl -n shop delete cronjobs.batch report --cascade=orphan, which leaves its Jobs) or suspend it"
 	suspended := func(c *ostinatov1.CronJob) { c.Spec.Suspend = ptr.To(true) }
 	deleting := func(c *ostinatov1.CronJob) { c.DeletionTimestamp = at(5) }
 	for name, test := range map[string]struct {

@@ -49,7 +49,7 @@ func namesakeCondition(cronJob, native *ostinatov1.CronJob, now time.Time) (cond
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, namesakeActiveReason
 		condition.Message = fmt.Sprintf("A batch/v1 CronJob of the same name is active, so the work may run twice: "+
-			"delete it (kubectl -n %s delete cronjobs.batch %s) or suspend it", cronJob.Namespace, cronJob.Name)
+			"delete it (kubectl -n %s delete cronjobs.batch %s --cascade=orphan, which leaves its Jobs) or suspend it", cronJob.Namespace, cronJob.Name)
 	}
 	return renewed(cronJob, condition, now)
 }

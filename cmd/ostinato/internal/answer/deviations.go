@@ -31,6 +31,7 @@ func (d Deviation) Wrong() bool { return d.Kind != kindSuspended && d.Kind != ki
 const (
 	kindOverdue   = "Overdue"
 	kindStalled   = "Stalled"
+	kindDoubled   = "Doubled"
 	kindUnheard   = "Unheard"
 	kindPaused    = "Paused"
 	kindStuck     = "Stuck"
@@ -42,7 +43,7 @@ const (
 	kindSuspended = "Suspended"
 )
 
-var kinds = []string{kindOverdue, kindStalled, kindUnheard, kindPaused, kindStuck, kindBlocked, kindLong, kindFailing, kindRefused, kindWaiting, kindSuspended}
+var kinds = []string{kindOverdue, kindStalled, kindDoubled, kindUnheard, kindPaused, kindStuck, kindBlocked, kindLong, kindFailing, kindRefused, kindWaiting, kindSuspended}
 
 // overdueAfter is how late a run is before it is a deviation: by then the bridge has reminded the workflow twice.
 const overdueAfter = time.Minute
@@ -62,6 +63,9 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 	}
 	if condition := conditionIs(cronJob, ostinatov1.ConditionStalled); condition != nil {
 		add(kindStalled, condition.Reason+": "+condition.Message)
+	}
+	if condition := conditionIs(cronJob, ostinatov1.ConditionNativeCronJobActive); condition != nil {
+		add(kindDoubled, condition.Message)
 	}
 	if status.ObservedGeneration != cronJob.Generation && clock.Now.Sub(changed(cronJob)) > unheardAfter {
 		add(kindUnheard, fmt.Sprintf("generation %d is observed, and there is %d: is the bridge running?", status.ObservedGeneration, cronJob.Generation))

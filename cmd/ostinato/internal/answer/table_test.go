@@ -186,25 +186,29 @@ func TestStatusShowsTheMostUrgentFirst(t *testing.T) {
 	stalled := report()
 	stalled.Name = "stalled"
 	stalled.Status.Conditions = []metav1.Condition{{Type: ostinatov1.ConditionStalled, Status: "True", Reason: "UnknownTimeZone", Message: `invalid timeZone: "Mars"`}}
+	doubled := report()
+	doubled.Name = "doubled"
+	doubled.Status.Conditions = []metav1.Condition{{Type: ostinatov1.ConditionNativeCronJobActive, Status: "True", Message: "A batch/v1 CronJob of the same name is active"}}
 	refused := report()
 	refused.Name = "refused"
 	refused.Status.RecentRuns = []ostinatov1.RecentRun{
 		{ScheduledTime: stamp(at(9, 0)), Outcome: string(ledger.FailedToCreate), Reason: ledger.Forbidden, Message: "exceeded quota"},
 		{ScheduledTime: stamp(at(8, 0)), Outcome: string(ledger.Started), Result: string(ledger.Complete)},
 	}
-	table, _, summary := answer.Status(clock(), []ostinatov1.CronJob{*well, *refused, *failing, *suspended, *overdue, *unheard, *stalled}, false)
+	table, _, summary := answer.Status(clock(), []ostinatov1.CronJob{*well, *refused, *failing, *suspended, *overdue, *unheard, *stalled, *doubled}, false)
 	var out strings.Builder
 	require.NoError(t, table.Write(&out, true))
 	assert.Equal(t, strings.TrimPrefix(`
 CRONJOB     IS          WHY
 overdue     Overdue     the run of 09:20:00 has no outcome: are the workers and Temporal running?
 stalled     Stalled     UnknownTimeZone: invalid timeZone: "Mars"
+doubled     Doubled     A batch/v1 CronJob of the same name is active
 unheard     Unheard     generation 0 is observed, and there is 3: is the bridge running?
 failing     Failing     2 runs in a row have failed, the last 30m ago
 refused     Refused     the API server refused the run of 09:00:00: exceeded quota
 suspended   Suspended   by ada through ostinato: an upgrade
 `, "\n"), out.String())
-	assert.Equal(t, "7 CronJobs, 1 as they should be, 1 overdue, 1 stalled, 1 unheard, 1 failing, 1 refused, 1 suspended", summary)
+	assert.Equal(t, "8 CronJobs, 1 as they should be, 1 overdue, 1 stalled, 1 doubled, 1 unheard, 1 failing, 1 refused, 1 suspended", summary)
 }
 
 // TestSuspensionsStandAmongTheRunsOfALedger: those before the oldest row that is shown stand below it if there are no other rows.
