@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,38 @@ func TestLogsAreReadOnlyWhereNobodyKeepsThemBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, test.objects, nil, withLogs(20, 4096))
+			kept := s.saying("what the program said")
+			if log := s.logOf("a"); log.Missing != test.want || (log.Lines == "") != (test.want != "") {
+				t.Errorf("log %+v, want %q", log, test.want)
+			}
+			if test.want != "" && len(kept.requests) != 0 {
+				t.Errorf("logs were asked for: %+v", kept.requests)
+			}
+		})
+	}
+}
+
+// TestTheLogOfAPodThatHasSucceededIsReadIfItsJobAsks: the Job as the API server has it, whatever the request says.
+func TestTheLogOfAPodThatHasSucceededIsReadIfItsJobAsks(t *testing.T) {
+	asks := func(value string) *batchv1.Job {
+		owner := helloJob()
+		owner.Annotations = map[string]string{names.EvidenceSuccessesAnnotation: value}
+		return owner
+	}
+	for name, test := range map[string]struct {
+		owner *batchv1.Job
+		pod   podBuilder
+		want  string
+	}{
+		"the Job asks for it":              {asks("true"), helloPod("a", corev1.PodSucceeded), ""},
+		"the Job does not":                 {helloJob(), helloPod("a", corev1.PodSucceeded), "the Pod has not failed"},
+		"the Job has another word":         {asks("yes"), helloPod("a", corev1.PodSucceeded), "the Pod has not failed"},
+		"the Pod alone asks":               {helloJob(), helloPod("a", corev1.PodSucceeded).Annotated(names.EvidenceSuccessesAnnotation, "true"), "the Pod has not failed"},
+		"the Job asks, and the Pod runs":   {asks("true"), helloPod("a", corev1.PodRunning), "the Pod has not failed"},
+		"the Job asks, the Pod keeps back": {asks("true"), helloPod("a", corev1.PodSucceeded).Annotated(names.EvidenceAnnotation, "reason"), "kept out by annotation ostinato.dev/evidence"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(test.owner, test.pod), nil, withLogs(20, 4096))
 			kept := s.saying("what the program said")
 			if log := s.logOf("a"); log.Missing != test.want || (log.Lines == "") != (test.want != "") {
 				t.Errorf("log %+v, want %q", log, test.want)

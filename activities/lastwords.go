@@ -35,7 +35,7 @@ func (a *Activities) lastWords(ctx context.Context, owner claim.Owner) (ended []
 	logs, _ = gather(pods, func(pod *corev1.Pod) (job.PodLog, error) {
 		log := job.PodLog{UID: string(pod.UID), Missing: a.noLog()}
 		if log.Missing == "" {
-			log.Lines, log.Missing = a.logOf(ctx, pod)
+			log.Lines, log.Missing = a.logOf(ctx, owner.Job, pod)
 		}
 		return log, nil
 	})
@@ -57,7 +57,7 @@ func (a *Activities) endedWith(ctx context.Context, owner claim.Owner) (pods []*
 		if !ours || pod.Status.Phase == corev1.PodSucceeded || claim.Ended(pod) && !claim.Tracked(pod) {
 			return nil
 		}
-		awaited = awaited || collected && controlled && !isEvidence(pod)
+		awaited = awaited || collected && controlled && !isEvidence(owner.Job, pod)
 		pods = append(pods, pod)
 		slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
 			return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)

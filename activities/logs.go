@@ -113,7 +113,7 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	// A request for a log can't say which Job must own the Pod, so the Pod is read first.
 	uid := types.UID(release.UID)
 	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, release.Name, uid)
-	for waited := 0; err == nil && !isEvidence(pod) && a.owns(owner, pod) && waited < deleteLooks; waited++ {
+	for waited := 0; err == nil && !isEvidence(owner, pod) && a.owns(owner, pod) && waited < deleteLooks; waited++ {
 		// The watch cache may be behind the delete. That of the Pods of a Job that is being deleted is to come.
 		if waited > 0 && !(deletesPods(owner) && waits(ctx, deleteLook)) {
 			break
@@ -126,10 +126,10 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	case err != nil:
 		return "", missing(err)
 	// The release that follows takes the finalizer, so that each log is read once.
-	case isEvidence(pod) && !claim.Tracked(pod):
+	case isEvidence(owner, pod) && !claim.Tracked(pod):
 		return "", "the Pod is released already"
 	}
-	return a.logOf(ctx, pod)
+	return a.logOf(ctx, owner, pod)
 }
 
 const (
@@ -165,16 +165,18 @@ func (a *Activities) noLog() string {
 	return ""
 }
 
-// isEvidence reports whether the log of a Pod is evidence: it has failed, or it is being deleted. The log of a Pod that
-// runs on or has succeeded is not read. A delete can't be asked for through Temporal unless the Job's own state asks for it.
-func isEvidence(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil
+// isEvidence reports whether the log of a Pod is evidence: it has failed, it is being deleted, or it has succeeded and its Job, as
+// the API server has it, asks for that. The log of another Pod is not read. A delete can't be asked for through Temporal unless the
+// Job's own state asks for it.
+func isEvidence(owner *batchv1.Job, pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil ||
+		pod.Status.Phase == corev1.PodSucceeded && owner != nil && job.KeepsSuccesses(owner)
 }
 
-// logOf returns the end of the log of a Pod that was just read, or why it is missing.
-func (a *Activities) logOf(ctx context.Context, pod *corev1.Pod) (lines, reason string) {
+// logOf returns the end of the log of a Pod that was just read, or why it is missing. owner is nil for a Job that is gone.
+func (a *Activities) logOf(ctx context.Context, owner *batchv1.Job, pod *corev1.Pod) (lines, reason string) {
 	switch {
-	case !isEvidence(pod):
+	case !isEvidence(owner, pod):
 		return "", "the Pod has not failed"
 	case pod.Spec.NodeName == "" && pod.Status.Phase == corev1.PodPending:
 		return "", logNotStarted

@@ -189,6 +189,11 @@ type CronJobSpec struct {
 	// +kubebuilder:validation:Maximum=31536000
 	PendingDeadlineSeconds *int64 `json:"pendingDeadlineSeconds,omitempty"`
 
+	// evidence says what is kept of a run beside what is kept of each Pod that fails.
+	//
+	// +optional
+	Evidence Evidence `json:"evidence,omitzero"`
+
 	// expectedDurationSeconds is the number of seconds that a run may take. A run that
 	// takes longer goes on, and is shown as long. The default is three times
 	// status.medianDurationSeconds, and a minute at least.
@@ -238,4 +243,14 @@ type CronJobSpec struct {
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
+}
+
+// Evidence says what is kept of runs.
+type Evidence struct {
+	// successes is true to keep the end of the log of Pods that succeeded, too, of
+	// five of a Job at most. Each run's Job gets it as the annotation
+	// ostinato.dev/evidence-successes. By default nothing is kept of them.
+	//
+	// +optional
+	Successes bool `json:"successes,omitempty"`
 }

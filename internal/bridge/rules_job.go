@@ -78,6 +78,7 @@ func ofARun(job *batchv1.Job) bool {
 // settingAnnotations change what a Job's workflow does. Their edits leave the generation as it is.
 var settingAnnotations = []string{
 	names.PendingDeadlineAnnotation, names.BackoffBaseAnnotation, names.BackoffCapAnnotation, names.StopAnnotation,
+	names.EvidenceSuccessesAnnotation,
 }
 
 // changed reports whether what a workflow goes by differs: a setting, or the generation, which a restored API server lowers.

@@ -45,7 +45,9 @@ func (p *pass) countFinished() {
 		finished := earlier(pod.Finished, p.now)
 		if fate == PodSucceeded {
 			p.count(pod, PodSucceeded)
-			successes = append(successes, finished)
+			if successes = append(successes, finished); p.spec.KeepsSuccesses {
+				p.state.remember(*pod, EndedSucceeded)
+			}
 			if p.spec.indexed() && !p.state.FailedIndexes.Contains(*pod.Index) {
 				completed = append(completed, *pod.Index)
 			}

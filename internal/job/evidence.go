@@ -14,6 +14,8 @@ const (
 	EndedPodDeleted = "PodDeleted"
 	// EndedJobDeleted: the Pod's Job was deleted, by a person or since another run replaced it.
 	EndedJobDeleted = "JobDeleted"
+	// EndedSucceeded: the Pod has succeeded, and its Job keeps evidence of such Pods.
+	EndedSucceeded = "Succeeded"
 )
 
 // remember keeps the evidence of a Pod that failed; the oldest gives way. A rebuild that counts a Pod anew finds it.
@@ -96,7 +98,7 @@ func (s State) wantsLog(pod Pod) bool {
 	// Garbage collection deletes the Pods of a Job that is being deleted. A Pod may have started without its status
 	// saying so yet.
 	ends := pod.Deleting || attempt.Ended == EndedJobDeleted
-	return pod.Phase == corev1.PodFailed || ends && (pod.Phase != corev1.PodPending || pod.Node != "")
+	return pod.Phase == corev1.PodFailed || attempt.Ended == EndedSucceeded || ends && (pod.Phase != corev1.PodPending || pod.Node != "")
 }
 
 // EndedWith returns the State with the evidence of Pods that were ended with the Job, as an activity has found them.

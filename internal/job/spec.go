@@ -53,6 +53,8 @@ type Spec struct {
 	// PendingDeadlineSeconds is how long a Pod may wait for its start before its
 	// attempt fails (names.PendingDeadlineAnnotation); 0 means for ever.
 	PendingDeadlineSeconds int64 `json:"pendingDeadlineSeconds,omitempty"`
+	// KeepsSuccesses: evidence is kept of Pods that succeeded, too (names.EvidenceSuccessesAnnotation).
+	KeepsSuccesses bool `json:"keepsSuccesses,omitempty"`
 	// BackoffBaseSeconds and BackoffCapSeconds bound the delay of Pods after failures; 0: the Job does not say.
 	BackoffBaseSeconds int64 `json:"backoffBaseSeconds,omitempty"`
 	BackoffCapSeconds  int64 `json:"backoffCapSeconds,omitempty"`
@@ -97,6 +99,7 @@ func SpecOf(job *batchv1.Job) Spec {
 	if job.Spec.PodReplacementPolicy == nil && job.Spec.PodFailurePolicy != nil {
 		spec.PodReplacementPolicy = batchv1.Failed
 	}
+	spec.KeepsSuccesses = KeepsSuccesses(job)
 	spec.PendingDeadlineSeconds = spec.seconds(job, names.PendingDeadlineAnnotation)
 	spec.BackoffBaseSeconds = spec.seconds(job, names.BackoffBaseAnnotation)
 	spec.BackoffCapSeconds = spec.seconds(job, names.BackoffCapAnnotation)
@@ -109,6 +112,11 @@ func SpecOf(job *batchv1.Job) Spec {
 		}
 	}
 	return spec
+}
+
+// KeepsSuccesses reports whether a Job asks for evidence of Pods that succeeded.
+func KeepsSuccesses(job *batchv1.Job) bool {
+	return job.Annotations[names.EvidenceSuccessesAnnotation] == "true"
 }
 
 // Digest returns a short hash of what the Job object says; defaults that are added to

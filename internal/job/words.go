@@ -78,10 +78,10 @@ func (p *pass) why(reason, message string) string {
 		ended := p.state.tells(func(attempt Attempt) bool { return attempt.Ended == reason })
 		return joinedWords(fmt.Sprintf("%s after %s", reason, after), ended.said())
 	}
-	failed := func(attempt Attempt) bool { return attempt.Ended != reason }
+	failed := func(attempt Attempt) bool { return attempt.Ended != reason && attempt.Ended != EndedSucceeded }
 	named := func(attempt Attempt) bool { return failed(attempt) && strings.Contains(message, "/"+attempt.Pod+" ") }
 	// Of a Pod that was restarted in place too often there is no other attempt.
-	tells := p.state.tells(func(Attempt) bool { return true })
+	tells := p.state.tells(func(attempt Attempt) bool { return attempt.Ended != EndedSucceeded })
 	if last := p.state.tells(failed); last.Pod != "" {
 		tells = last
 	}

@@ -73,7 +73,11 @@ func TestAFailedJobSaysWhy(t *testing.T) {
 			reason: "DeadlineExceeded", spec: func(spec *job.Spec) { spec.ActiveDeadlineSeconds = pointer(int64(1) << 62) }, want: "DeadlineExceeded after 876000h0m0s",
 		},
 		"nothing is known of a Pod": {reason: "BackoffLimitExceeded", evidence: []job.Attempt{{UID: "1"}}, want: "BackoffLimitExceeded"},
-		"no Pod has failed":         {reason: "FailedIndexes", want: "FailedIndexes"},
+		"a Pod that succeeded after it": {
+			reason: "BackoffLimitExceeded", want: "exit 3 (BackoffLimitExceeded)",
+			evidence: []job.Attempt{{UID: "1", ExitCode: 3, Reason: "Error"}, {UID: "2", Reason: "Completed", Ended: job.EndedSucceeded, Log: "all is well"}},
+		},
+		"no Pod has failed": {reason: "FailedIndexes", want: "FailedIndexes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := specOf(1, 1)

@@ -42,6 +42,9 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 	if seconds := ptr.Deref(cronJob.Spec.PendingDeadlineSeconds, 0); seconds > 0 {
 		annotations[names.PendingDeadlineAnnotation] = strconv.FormatInt(seconds, 10)
 	}
+	if cronJob.Spec.Evidence.Successes {
+		annotations[names.EvidenceSuccessesAnnotation] = "true"
+	}
 	if start.Backfill != 0 {
 		annotations[names.BackfillAnnotation] = strconv.FormatInt(start.Backfill, 10)
 	}

@@ -210,3 +210,14 @@ func TestAJobHasThePendingDeadlineOfItsCronJob(t *testing.T) {
 		}
 	}
 }
+
+// TestAJobKeepsEvidenceOfSuccessesIfItsCronJobSaysSo.
+func TestAJobKeepsEvidenceOfSuccessesIfItsCronJobSaysSo(t *testing.T) {
+	cronJob := &ostinatov1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"}}
+	for successes, want := range map[bool]string{false: "", true: "true"} {
+		cronJob.Spec.Evidence.Successes = successes
+		if got := k8s.RenderJob(cronJob, schedule.Start{Name: "hello-1"}, "").Annotations[names.EvidenceSuccessesAnnotation]; got != want {
+			t.Errorf("annotation %q, want %q", got, want)
+		}
+	}
+}

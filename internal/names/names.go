@@ -71,6 +71,9 @@ const (
 	// StopUserAnnotation is what deploy/components/who stamps: the user, as the API server knows it, who has written StopAnnotation.
 	StopUserAnnotation = "ostinato.dev/stopped-by-user"
 
+	// EvidenceSuccessesAnnotation on a Job, with the value true, has the end of the log of Pods that succeeded kept.
+	EvidenceSuccessesAnnotation = "ostinato.dev/evidence-successes"
+
 	// EvidenceAnnotation says on a Namespace, a Job, a Pod template or a Pod how much
 	// of a failed Pod its workflow keeps (internal/evidence); the strictest wins.
 	EvidenceAnnotation = "ostinato.dev/evidence"
