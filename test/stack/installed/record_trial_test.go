@@ -3,8 +3,10 @@
 package installed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
 
 	"ostinato.dev/ostinato/dev/harness"
 )
@@ -62,6 +65,11 @@ func (r *jobRecord) note(job *unstructured.Unstructured) {
 // awaitAll waits until a Job of every CronJob is Complete for each minute from the first to one after a time, and returns that.
 func (r *jobRecord) awaitAll(t *testing.T, first, after time.Time) (last time.Time) {
 	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Log(r.unfinished(last))
+		}
+	}()
 	harness.Eventually(t, recovered, func(context.Context) error {
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
@@ -81,6 +89,51 @@ func (r *jobRecord) awaitAll(t *testing.T, first, after time.Time) (last time.Ti
 		}
 	})
 	return last
+}
+
+// unfinished says what there is of the CronJobs without a Complete Job for a minute, and what the programs have logged.
+func (r *jobRecord) unfinished(at time.Time) string {
+	var text strings.Builder
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for n := range loserCount {
+		name := fmt.Sprintf("loser-%03d", n)
+		if completed(r.runs[at][name]) {
+			continue
+		}
+		cronJob, err := cluster.client.Resource(cronJobs).Namespace(losers).Get(ctx, name, metav1.GetOptions{})
+		fmt.Fprintf(&text, "%s: %v\n%s\n", name, err, object(cronJob))
+		for _, job := range r.runs[at][name] {
+			fmt.Fprintf(&text, "its Job as seen last:\n%s\n", object(job))
+		}
+		found, err := cluster.client.Resource(jobs).Namespace(losers).List(ctx, metav1.ListOptions{})
+		fmt.Fprintf(&text, "its Jobs: %v\n", err)
+		for _, job := range found.Items {
+			if owner := metav1.GetControllerOf(&job); owner != nil && owner.Name == name {
+				fmt.Fprintln(&text, object(&job))
+			}
+		}
+		found, err = cluster.client.Resource(pods).Namespace(losers).List(ctx, metav1.ListOptions{})
+		fmt.Fprintf(&text, "its Pods: %v\n", err)
+		for _, pod := range found.Items {
+			if strings.HasPrefix(pod.GetName(), name) {
+				fmt.Fprintln(&text, object(&pod))
+			}
+		}
+	}
+	return text.String()
+}
+
+func object(found *unstructured.Unstructured) string {
+	if found == nil {
+		return "none"
+	}
+	unstructured.RemoveNestedField(found.Object, "metadata", "managedFields")
+	unstructured.RemoveNestedField(found.Object, "spec")
+	text, err := yaml.Marshal(found.Object)
+	return cmp.Or(string(text), fmt.Sprint(err))
 }
 
 func completed(all map[types.UID]*unstructured.Unstructured) bool {
