@@ -15,9 +15,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/dev/harness"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -194,6 +196,11 @@ var ends = map[string]end{
 		act: deletePod(nil),
 		why: `^exit 143(: waiting for the lock)? \(Back`, log: "?", noLog: "none any more", // The node keeps no log when it is done.
 	},
+	"stopped by the annotation of its Job": {
+		job: script(hangs),
+		act: stop,
+		why: `^Stopped$`, ended: event.Stopped,
+	},
 	"its Job deleted": {
 		job: script(hangs),
 		act: deleteJob(metav1.DeletePropagationBackground),
@@ -233,6 +240,22 @@ func TestEveryEndLeavesEvidence(t *testing.T) {
 		stack.Trigger(t, namespace, cronJob.Name)
 		judge(t, end{why: `waiting for the lock$`, ended: job.EndedJobDeleted}, closing(t, namespace, first))
 	})
+}
+
+// TestASuccessLeavesEvidenceIfItsCronJobAsks: nothing else reads the log of a Pod that has succeeded.
+func TestASuccessLeavesEvidenceIfItsCronJobAsks(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	cronJob := harness.NewCronJob(namespace, "keeps", harness.Yearly, harness.JobSpec(script("exit 0")...))
+	cronJob.Spec.Evidence.Successes = true
+	stack.AddCronJob(t, cronJob)
+	result := closing(t, namespace, stack.Trigger(t, namespace, cronJob.Name))
+	if result.Outcome != job.Complete || len(result.Attempts) != 1 || result.Attempts[0].Ended != job.EndedSucceeded {
+		t.Fatalf("result %+v", result)
+	}
+	if !strings.Contains(result.Attempts[0].Log, said) {
+		t.Errorf("log %q (missing: %q)", result.Attempts[0].Log, result.Attempts[0].LogMissing)
+	}
 }
 
 // TestASuccessLeavesNoEvidence: its log is nobody's.
@@ -353,6 +376,14 @@ func deletePod(grace *int64) func(*testing.T, *corev1.Pod, *batchv1.Job) {
 func evict(t *testing.T, pod *corev1.Pod, _ *batchv1.Job) {
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	if err := stack.Kubernetes.PolicyV1().Evictions(pod.Namespace).Evict(t.Context(), eviction); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func stop(t *testing.T, _ *corev1.Pod, owner *batchv1.Job) {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, names.StopAnnotation, job.Stop{By: "ada", Note: "it hangs"}.Annotation())
+	_, err := stack.Kubernetes.BatchV1().Jobs(owner.Namespace).Patch(t.Context(), owner.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
