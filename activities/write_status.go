@@ -226,12 +226,14 @@ func (a *Activities) tellSuspension(cronJob, stored *ostinatov1.CronJob) string 
 		return schedule.SuspenderIn(stored.Status)
 	}
 	who := k8s.SuspenderOf(cronJob, a.StampedUsers)
-	verb, said := "Suspended", cmp.Or(schedule.SuspenderIn(stored.Status), who.String())
+	said := cmp.Or(schedule.SuspenderIn(stored.Status), who.String())
+	told := event.Normal("Suspended", strings.TrimSpace("Suspended "+who.String()))
 	if is.IsZero() {
-		verb, said = "Resumed", who.String()
+		said = who.String()
+		told = event.Normal("Resumed", strings.TrimSpace("Resumed "+said))
 	}
 	if who.Through != ledger.ThroughSignal {
-		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Normal(verb, strings.TrimSpace(verb+" "+who.String())))
+		a.Events.on(aCronJob(cronJobReference(cronJob)), told)
 	}
 	return said
 }

@@ -59,7 +59,7 @@ var mechanisms = [][]string{
 		"a Pod's name follows from the number of Pods of its index that have ended, or from the number that the Job has had, so a repeated create asks for the same name; where quota refuses the create, the Pod is looked for",
 		"no signal adds a Pod to the state: an unknown Pod makes the workflow list the Pods, at most once a second",
 		"creates that had no answer may land for 40 s: the Pods are listed then, the Job does not end before, and the same numbers are asked for again. If another attempt has made the Pod, this begins only when that Pod goes",
-		"a watch that sees more Pods run than the Job's status counts, or fewer Pods, has the workflow list them",
+		"a watch that sees more Pods run than the Job's status counts, or fewer Pods, has the workflow list them; it ends those of a Job that has finished",
 		"an edit that only wants more Pods is planned with as told; the digest of the create request checks it",
 		"a Pod that a create finds ended and released is not counted: its number is used up",
 		"the activity that creates Pods counts the Job's Pods first, unless their names prove that there are not too many: the request may be forged",

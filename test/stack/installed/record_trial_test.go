@@ -94,7 +94,7 @@ func (r *jobRecord) awaitAll(t *testing.T, first, after time.Time) (last time.Ti
 // unfinished says what there is of the CronJobs without a Complete Job for a minute, and what the programs have logged.
 func (r *jobRecord) unfinished(at time.Time) string {
 	var text strings.Builder
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Prompt)
 	defer cancel()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
