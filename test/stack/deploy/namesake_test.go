@@ -124,9 +124,16 @@ func TestTheBridgesTokenWritesOneCondition(t *testing.T) {
 	condition := metav1.Condition{
 		Type: ostinatov1.ConditionNativeCronJobActive, Status: metav1.ConditionTrue, Reason: "NativeCronJobActive", LastTransitionTime: now,
 	}
-	if err := k8s.ApplyCronJobConditions(t.Context(), clients.CronJobs, cronJob, condition); err != nil {
-		t.Errorf("the bridge can't write its own condition: %v", err)
-	}
+	harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
+		read, err := clients.CronJobs.CronJobs(namespace).Get(ctx, cronJob.Name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("the bridge can't read the CronJob: %w", err)
+		}
+		if err := k8s.ApplyCronJobConditions(ctx, clients.CronJobs, read, condition); err != nil {
+			return fmt.Errorf("the bridge can't write its own condition: %w", err)
+		}
+		return nil
+	})
 	if _, err := clients.CronJobs.CronJobs(namespace).Patch(t.Context(), "report", types.MergePatchType,
 		[]byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{DryRun: dryRun}); !apierrors.IsForbidden(err) {
 		t.Errorf("the bridge's token edits a spec: %v", err)
