@@ -88,7 +88,15 @@ func TestTheEverydayMistakesAreNamedWithTheirCause(t *testing.T) {
 	}
 	sleeps := container(func(c *corev1.Container) { c.Command = []string{"/bin/sh", "-c", "sleep 100000"} })
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "hang", harness.Minutely, harness.JobSpec(sleeps), harness.Policy(batchv1.ForbidConcurrent)))
-	hung := stack.Trigger(t, namespace, "hang")
+	hung := ""
+	harness.Eventually(t, harness.NextMinute, func(ctx context.Context) error {
+		cronJob, err := stack.CronJob(ctx, namespace, "hang")
+		if err != nil || len(cronJob.Status.Active) == 0 {
+			return fmt.Errorf("hang has not run yet: %w", err)
+		}
+		hung = cronJob.Status.Active[0].Name
+		return nil
+	})
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "well", harness.Minutely, harness.JobSpec()))
 
 	begun := time.Now()
